@@ -1,0 +1,234 @@
+"""Every option there is, with default, bounds and meaning: the knobs of one solve and those of a whole process.
+
+One set of names serves config file, `BOOSTER_*`, the tools' `config`, Python keywords and the `booster` object of HTTP
+requests. `docs/settings.md` is printed by `python -m booster.config`; a default or bound is written nowhere else.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Final, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+
+from booster.options import Flag, Options, Real, Whole, read_structure
+from providers.endpoints import ORIGINS
+
+ProviderName = Literal["cerebras", "openai", "local", "mcp", "caller", "heuristic", "replay", "simulated"]
+"""Where proposals can be made to come from."""
+
+ModelId = Annotated[str, Field(pattern=r"^[^\s\x00-\x1f\x7f]{1,200}$")]
+"""`provider/model` or a bare model id."""
+
+
+ENDPOINT_VARIABLES: Final[Mapping[str, tuple[str, str, str]]] = {
+    origin.prefix.lower(): (f"{origin.prefix}_API_KEY", f"{origin.prefix}_MODEL", f"{origin.prefix}_BASE_URL")
+    for origin in ORIGINS
+}
+"""`cerebras`, `openai`, `local` -> variables for key, model and base URL, in the order in which endpoints are asked."""
+
+
+class Price(Options):
+    """What a model charges, in US dollars per million tokens."""
+
+    input_per_m_tok: Real = Field(ge=0)
+    output_per_m_tok: Real = Field(ge=0)
+
+
+class Process(Options):
+    """Options of a whole process: they come from config files and environment, never from a single call."""
+
+    home: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Directory of journal, token, memory and skills; unset = `./.booster` if that exists, "
+        "else `reasoning-booster` in the user's state directory",
+        json_schema_extra={"allowed": "a path"},
+    )
+    journal_url: str | None = Field(
+        default=None,
+        alias="journal.url",
+        min_length=1,
+        description="Where the journal is kept; unset = the SQLite file `booster.db` in `home`",
+        json_schema_extra={
+            "allowed": "memory: or sqlite+aiosqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE"
+        },
+    )
+    output_root: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Directory below which results may be written; unset = the working directory, and none over HTTP",
+        json_schema_extra={"allowed": "a path"},
+    )
+    prices: Annotated[dict[str, Price], BeforeValidator(read_structure)] = Field(
+        default_factory=dict,
+        description="Prices by model id, US dollars per million tokens; without one a cost is unknown, not 0",
+        json_schema_extra={"allowed": '{"MODEL": {"inputPerMTok": USD, "outputPerMTok": USD}} with numbers >= 0'},
+    )
+    request_timeout: Real = Field(
+        default=120.0, ge=1, le=3600, description="Seconds that one attempt at a model call may take"
+    )
+    max_concurrency: Whole = Field(default=64, ge=1, le=1024, description="Model calls in flight at once, per provider")
+
+
+class Config(Options):
+    """Options of one solve; every one may be given with the call."""
+
+    also_known: ClassVar[Mapping[str, str]] = {"candidates": "num_candidates"}
+    elsewhere: ClassVar[Mapping[str, str]] = {
+        spelling: "it is set for the whole process, in a config file or the environment"
+        for spelling in Process.spellings()
+    }
+
+    iterations: Whole = Field(
+        default=8, ge=1, le=64, description="Iterations of one solve; more than `maxSteps` are cut"
+    )
+    max_steps: Whole = Field(default=16, ge=1, le=64, description="Applied steps that a session may hold")
+    granularity: Literal["auto", "step", "answer"] = Field(
+        default="auto",
+        description="What an iteration asks for: a small step, a whole answer, or an answer first and steps if needed",
+    )
+    scheduler: Literal["auto", "system1", "system2", "seed"] = Field(
+        default="auto",
+        description="Who decides how much thought a step gets: the learned scheduler, always cheap, always deep, "
+        "or nobody (every step as configured here)",
+    )
+    select: Literal["auto", "score", "vote"] = Field(
+        default="auto",
+        description="How the winner among candidates is found: by scores, by vote over answers, or as fits the task",
+    )
+    num_candidates: Whole = Field(
+        default=5, ge=1, le=16, description="Candidates per iteration (`candidates` is another name for it)"
+    )
+    top_m: Whole = Field(
+        default_factory=lambda given: min(2, given.get("num_candidates", 5)),
+        ge=1,
+        description="Best candidates that are kept and that a beam starts from",
+        json_schema_extra={"allowed": "a whole number from 1 to `numCandidates`"},
+    )
+    min_improvement: Real = Field(
+        default=0.01,
+        ge=0,
+        le=1,
+        description="Score, 0..1, by which a step must beat the one before it not to count as stagnation",
+    )
+    beam_width: Whole = Field(
+        default=1, ge=1, le=4, description="Branches of the beam that is tried on stagnation; 1 = no beam"
+    )
+    beam_depth: Whole = Field(default=2, ge=1, le=4, description="Steps that a branch of the beam looks ahead")
+    allow_backtrack: Flag = Field(default=True, description="Whether the last step may be taken back")
+    max_backtracks: Whole = Field(
+        default=3, ge=0, le=16, description="Steps taken back before a session ends as stagnant"
+    )
+    w_rules: Real = Field(
+        default=0.6, ge=0, le=1, description="Weight of the rules score; the weights need not sum to 1"
+    )
+    w_redundancy: Real = Field(default=0.25, ge=0, le=1, description="Weight of the redundancy score")
+    w_consistency: Real = Field(default=0.15, ge=0, le=1, description="Weight of the consistency score")
+    provider: ProviderName | None = Field(
+        default=None,
+        description="The one source of proposals to use; unset = the first that is configured, then the next",
+    )
+    use_sampling: Flag | None = Field(
+        default=None,
+        description="Whether an MCP client's own model may be asked; unset = where no endpoint is configured",
+        json_schema_extra={"allowed": "true or false"},
+    )
+    fast_model: ModelId | None = Field(
+        default=None,
+        description="Model of cheap steps; unset = the endpoint's own",
+        json_schema_extra={"allowed": "a model id without blanks"},
+    )
+    strong_model: ModelId | None = Field(
+        default=None,
+        description="Model of deep steps; unset = the endpoint's own",
+        json_schema_extra={"allowed": "a model id without blanks"},
+    )
+    models: Annotated[tuple[ModelId, ...], BeforeValidator(read_structure), Field(max_length=16)] = Field(
+        default=(),
+        description="Models that whole answers are asked of in turn, as `provider/model`",
+        json_schema_extra={"allowed": "a list of at most 16 model ids without blanks"},
+    )
+    sampling_max_tokens: Whole = Field(
+        default=2000, ge=16, le=16_000, description="Tokens that one reply may have, hidden reasoning included"
+    )
+    context_window: Whole = Field(
+        default=128_000,
+        ge=1000,
+        le=10_000_000,
+        description="Tokens that the model can read, for the estimate of how full it is",
+    )
+    namespace: str = Field(
+        default="default",
+        pattern=r"^[A-Za-z0-9_.-]{1,100}$",
+        description="Whose sessions and learned scheduler state are used",
+        json_schema_extra={"allowed": "1 to 100 letters, digits, dots, hyphens or underscores"},
+    )
+
+    @field_validator("top_m")
+    @classmethod
+    def _within_candidates(cls, top_m: int, info: ValidationInfo) -> int:
+        """Refuse more than there are candidates where someone asks for it now; clip what an earlier layer left."""
+        candidates: int = info.data.get("num_candidates", top_m)
+        if top_m <= candidates:
+            return top_m
+        if isinstance(info.context, frozenset) and "top_m" not in info.context:
+            return candidates
+        raise ValueError(f"a whole number from 1 to numCandidates ({candidates})")
+
+
+def merged(base: Config, overrides: Mapping[str, object]) -> tuple[Config, list[str]]:
+    """Return `base` with a call's own options on top, and warnings about names that are not known.
+
+    Raises:
+        UsageError: a value is not allowed; the text names the field, the value and the range.
+    """
+    return base.override(overrides)
+
+
+_PAGE: Final = """\
+# Settings
+
+Printed by `python -m booster.config`; change the models there, not this page.
+
+From weakest to strongest: the defaults below, `config.json`, `config.local.json`, `secrets.txt`, `secrets.local.txt`,
+environment variables, options given with a call. The files are looked for in the user's configuration directory
+(`$XDG_CONFIG_HOME/reasoning-booster`, else `~/.config/reasoning-booster`) and then, stronger, in the working directory;
+`--config FILE` and `--secrets FILE` are read instead of those. Names in files, calls and Python are the camelCase ones.
+Values may be text (`"8"`, `"true"`, JSON for lists and objects); null and empty variables count as not given. A value that
+does not fit is an error; a name that nobody knows is a warning.
+
+## Options of a solve
+
+{config}
+## Options of the process
+
+In config files and environment only.
+
+{process}
+## Endpoints and keys
+
+As `KEY=VALUE` lines in a secrets file or as environment variables. An endpoint is used once its key, or for `local` its
+base URL, is set. A secrets file that others can read is a warning, one that others can change is refused: `chmod 600` it.
+
+| endpoint | key | model | base URL |
+|---|---|---|---|
+{endpoints}
+"""
+
+
+def config_table() -> str:
+    """Return the options of one solve as a Markdown table."""
+    return Config.table()
+
+
+def settings_page() -> str:
+    """Return the whole of `docs/settings.md`."""
+    rows = (
+        f"| {origin.name} | `{origin.prefix}_API_KEY` | `{origin.prefix}_MODEL`, else `{origin.model}` "
+        f"| `{origin.prefix}_BASE_URL`{f', else `{origin.base_url}`' if origin.base_url else ''} |"
+        for origin in ORIGINS
+    )
+    return _PAGE.format(config=config_table(), process=Process.table(), endpoints="\n".join(rows))
+
+
+if __name__ == "__main__":
+    print(settings_page(), end="")

@@ -1,0 +1,137 @@
+"""From plain values to the text that is stored, and back. Everything stored passes through the redaction here.
+
+Strings are redacted one by one before they become JSON: a pattern that eats a quote can then never break the document,
+and a secret that JSON would escape (a key with line breaks) is still recognised.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from booster.journal.errors import JournalError
+from providers.types import Call, Message, Reply, Usage
+
+Redact = Callable[[str], str]
+"""Replaces secrets in a text; must be idempotent."""
+
+PROMPT_CHARS = 4_000
+"""Longest prompt or reply that is kept as a raw sample, in characters, its mark included."""
+
+
+def identity(text: str) -> str:
+    """Redact nothing."""
+    return text
+
+
+def now() -> str:
+    """Return the time as ISO 8601 in UTC with milliseconds, for example `2025-01-31T12:00:00.000Z`."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def cut(text: str, limit: int = PROMPT_CHARS) -> str:
+    """Return the text, or its beginning and a mark that says how long it was; never more than `limit` characters."""
+    if len(text) <= limit:
+        return text
+    mark = f"… [cut: {len(text)} characters]"
+    return text[: limit - len(mark)] + mark
+
+
+class Codec:
+    """Redacts and encodes."""
+
+    def __init__(self, redact: Redact = identity) -> None:
+        self.redact = redact
+
+    def plain(self, value: Any) -> Any:
+        """Return a deep copy made of JSON's own types, every string redacted.
+
+        Raises:
+            JournalError: something in it has no JSON form (a NaN, a set, a dataclass, a key that is no string).
+        """
+        if isinstance(value, str):
+            return self.redact(value)
+        if value is None or isinstance(value, bool | int):
+            return value
+        if isinstance(value, float) and value - value == 0:
+            return value
+        if isinstance(value, Mapping):
+            return {self._key(key): self.plain(item) for key, item in value.items()}
+        if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+            return [self.plain(item) for item in value]
+        raise JournalError(f"only plain JSON can be journalled, not {value!r:.100}")
+
+    def _key(self, key: object) -> str:
+        if not isinstance(key, str):
+            raise JournalError(f"only strings can be keys in the journal, not {key!r:.100}")
+        return self.redact(key)
+
+    def request_hash(self, call: Call) -> str:
+        """Return the SHA-256 (hex) of what the model would be asked; a round through JSON does not change it.
+
+        It is taken over the redacted request: a session that is read back asks with its secrets already replaced.
+        """
+        request = [call.messages, call.model, call.request, call.max_tokens]
+        text = json.dumps(self.plain(request), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def prompt(self, call: Call) -> str:
+        """Return the conversation as redacted text, cut to `PROMPT_CHARS`."""
+        return cut(
+            "\n\n".join(f"[{message.get('role', '')}]\n{self.redact(_content(message))}" for message in call.messages)
+        )
+
+
+def dumps(value: Any) -> str:
+    """Return compact JSON of plain values; text stays readable unless it cannot be encoded (a lone surrogate)."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"))
+    return text
+
+
+def prompt_chars(call: Call) -> int:
+    """Return the length of all message contents in characters."""
+    return sum(len(_content(message)) for message in call.messages)
+
+
+def _content(message: Message) -> str:
+    """Return the text of a message, whose content may be a string, a list of parts or absent."""
+    content = message.get("content")
+    if isinstance(content, Sequence) and not isinstance(content, str):
+        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    return content if isinstance(content, str) else ""
+
+
+def reply_to_dict(reply: Reply) -> dict[str, Any]:
+    """Return every field of a reply as plain values, usage included; `reply_from_dict` reads it back."""
+    usage = reply.usage
+    return {
+        "text": reply.text,
+        "model": reply.model,
+        "provider": reply.provider,
+        "source": reply.source,
+        "finish_reason": reply.finish_reason,
+        "reasoning": reply.reasoning,
+        "tool_calls": list(reply.tool_calls),
+        "problem": reply.problem,
+        "usage": {
+            "prompt_tokens": usage.prompt_tokens,
+            "completion_tokens": usage.completion_tokens,
+            "reasoning_tokens": usage.reasoning_tokens,
+            "cached_tokens": usage.cached_tokens,
+            "cost_usd": usage.cost_usd,
+            "estimated": usage.estimated,
+        },
+    }
+
+
+def reply_from_dict(data: Mapping[str, Any]) -> Reply:
+    """Rebuild a reply from `reply_to_dict`."""
+    fields = dict(data)
+    usage = Usage(**fields.pop("usage"))
+    tool_calls = tuple(fields.pop("tool_calls"))
+    return Reply(**fields, usage=usage, tool_calls=tool_calls)

@@ -1,0 +1,257 @@
+"""The journal in a SQL database: a SQLite file by default, PostgreSQL by URL; one implementation for both."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Executable, RowMapping, Select, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from booster.journal import schema
+from booster.journal.base import BaseJournal, check_take_over
+from booster.journal.codec import Redact, dumps, identity, now
+from booster.journal.engine import explained, open_engine, parse_url
+from booster.journal.errors import JournalError, SessionBusy, UnknownSession, state_conflict
+from booster.journal.owner import Owner
+from booster.journal.schema import calls, clients, events, scheduler_state, sessions
+from booster.journal.types import Event, SessionRecord
+from booster.journal.writer import Writer
+from booster.journal.writes import Row, Write
+
+
+class SqlJournal(BaseJournal):
+    """Implements `Journal`. Reads run on a pool of connections; every write goes through one task."""
+
+    def __init__(self, engine: AsyncEngine, url: URL, writer: Writer, owner: Owner, redact: Redact) -> None:
+        super().__init__(redact)
+        self._engine = engine
+        self._url = url
+        self._writer = writer
+        self._owner = owner
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, url: str, *, owner_dir: Path | None = None, redact: Redact = identity
+    ) -> AsyncIterator["SqlJournal"]:
+        """Open or create the journal; a file gets mode 0600, an older schema is brought forward.
+
+        Args:
+            url: `sqlite:///FILE` or `postgresql+psycopg://USER@HOST/NAME`.
+            owner_dir: Where the processes that share the journal show that they live; `owners` beside a SQLite file
+                unless given, required for a database server.
+            redact: Applied to every string before it is written.
+
+        Raises:
+            JournalError: the URL, the file, its schema or its directory does not allow it; the text says what to do.
+        """
+        parsed = parse_url(url)
+        with explained(parsed):
+            owner = Owner(owner_dir or _default_owner_dir(parsed))
+        try:
+            with explained(parsed):
+                engine = open_engine(parsed)
+            try:
+                with explained(parsed):
+                    await _prepare(engine)
+                    connection = await engine.execution_options(write=True).connect()
+                writer = Writer(connection, parsed)
+                writer.start()
+                try:
+                    yield cls(engine, parsed, writer, owner, redact)
+                finally:
+                    await writer.stop()
+                    await connection.close()
+            finally:
+                await engine.dispose()
+        finally:
+            owner.release()
+
+    def enqueue(self, write: Write) -> asyncio.Future[Any]:
+        """See `BaseJournal.enqueue`."""
+        return self._writer.enqueue(write)
+
+    async def create(self, session_id: str, spec: dict[str, Any], *, task: str) -> SessionRecord:
+        """See `Journal.create`."""
+        row = self._session_row(session_id, spec, task)
+
+        async def work(connection: AsyncConnection) -> None:
+            if await connection.scalar(select(sessions.c.id).where(sessions.c.id == session_id)) is not None:
+                raise JournalError(f"there is a session {session_id!r} already")
+            await connection.execute(insert(sessions), row)
+
+        await self._writer.transaction(work)
+        return SessionRecord.from_row(row)
+
+    async def load(self, session_id: str) -> SessionRecord:
+        """See `Journal.load`."""
+        log = select(events).where(events.c.session_id == session_id).order_by(events.c.seq)
+        found, rows = await self._read(select(sessions).where(sessions.c.id == session_id), log)
+        if not found:
+            raise UnknownSession(session_id)
+        return SessionRecord.from_row(found[0], [Event.from_row(row) for row in rows])
+
+    async def load_head(self, session_id: str) -> SessionRecord:
+        """See `BaseJournal.load_head`."""
+        (found,) = await self._read(select(sessions).where(sessions.c.id == session_id))
+        if not found:
+            raise UnknownSession(session_id)
+        return SessionRecord.from_row(found[0])
+
+    async def events_after(self, session_id: str, seq: int) -> list[Event]:
+        """See `Journal.events_after`."""
+        newer = (events.c.session_id == session_id) & (events.c.seq > seq)
+        (rows,) = await self._read(select(events).where(newer).order_by(events.c.seq))
+        return [Event.from_row(row) for row in rows]
+
+    async def sessions(self, *, status: str | None = None, limit: int = 50) -> list[SessionRecord]:
+        """See `Journal.sessions`."""
+        query = select(sessions).order_by(sessions.c.created_at.desc(), sessions.c.id).limit(limit)
+        if status is not None:
+            query = query.where(sessions.c.status == status)
+        (rows,) = await self._read(query)
+        return [SessionRecord.from_row(row) for row in rows]
+
+    async def delete(self, session_id: str) -> None:
+        """See `Journal.delete`."""
+
+        async def work(connection: AsyncConnection) -> None:
+            owner = (await self._locked(connection, session_id))["owner"]
+            if owner not in (None, self._owner.name) and self.is_alive(owner):
+                raise SessionBusy(session_id, owner)
+            await connection.execute(delete(sessions).where(sessions.c.id == session_id))
+
+        await self._writer.transaction(work)
+        if self._engine.dialect.name == "sqlite":
+            await self._writer.alone(_scrub)
+
+    async def take_over(self, session_id: str, *, again: bool = False) -> int:
+        """See `Journal.take_over`."""
+        mine = self._owner.name
+
+        async def work(connection: AsyncConnection) -> int:
+            row = await self._locked(connection, session_id)
+            check_take_over(session_id, row["owner"], mine=mine, again=again, is_alive=self.is_alive)
+            epoch: int = row["epoch"] + 1
+            taken = {"owner": mine, "epoch": epoch, "updated_at": now()}
+            await connection.execute(update(sessions).where(sessions.c.id == session_id).values(taken))
+            in_flight = (calls.c.session_id == session_id) & (calls.c.state == "intent")
+            await connection.execute(update(calls).where(in_flight).values(state="lost"))
+            return epoch
+
+        return await self._writer.transaction(work)
+
+    async def release(self, session_id: str, epoch: int) -> None:
+        """See `Journal.release`."""
+        ours = (sessions.c.id == session_id) & (sessions.c.epoch == epoch)
+        await self._execute(update(sessions).where(ours).values(owner=None))
+
+    def is_alive(self, owner: str | None) -> bool:
+        """See `Journal.is_alive`."""
+        return self._owner.is_alive(owner)
+
+    async def request_cancel(self, session_id: str) -> None:
+        """See `Journal.request_cancel`."""
+        flag = update(sessions).where(sessions.c.id == session_id).values(cancel_requested=True, updated_at=now())
+        if await self._execute(flag) == 0:
+            raise UnknownSession(session_id)
+
+    async def load_state(self, namespace: str) -> tuple[int, dict[str, Any]] | None:
+        """See `Journal.load_state`."""
+        (rows,) = await self._read(select(scheduler_state).where(scheduler_state.c.namespace == namespace))
+        return (rows[0]["rev"], json.loads(rows[0]["state"])) if rows else None
+
+    async def save_state(self, namespace: str, rev: int | None, state: dict[str, Any]) -> int:
+        """See `Journal.save_state`."""
+        values = {"namespace": namespace, "rev": (rev or 0) + 1, "state": dumps(self._codec.plain(state))}
+
+        async def work(connection: AsyncConnection) -> int:
+            if rev is None:
+                try:
+                    await connection.execute(insert(scheduler_state), values)
+                except IntegrityError as error:
+                    raise state_conflict(namespace, rev) from error
+            else:
+                unchanged = (scheduler_state.c.namespace == namespace) & (scheduler_state.c.rev == rev)
+                done = await connection.execute(update(scheduler_state).where(unchanged).values(values))
+                if done.rowcount != 1:
+                    raise state_conflict(namespace, rev)
+            return rev or 0
+
+        return await self._writer.transaction(work) + 1
+
+    async def note_client(self, name: str, version: str, protocol: str, capabilities: dict[str, Any]) -> None:
+        """See `Journal.note_client`."""
+        row = self._client_row(name, version, protocol, capabilities)
+
+        async def work(connection: AsyncConnection) -> None:
+            same = [clients.c[key] == row[key] for key in ("name", "version", "protocol")]
+            await connection.execute(delete(clients).where(*same))
+            await connection.execute(insert(clients), row)
+
+        await self._writer.transaction(work)
+
+    async def clients(self) -> list[dict[str, Any]]:
+        """See `Journal.clients`."""
+        (rows,) = await self._read(select(clients).order_by(clients.c.seen_at.desc(), clients.c.name))
+        return [self._client(row) for row in rows]
+
+    async def _call_rows(self, session_id: str) -> Sequence[Row]:
+        (rows,) = await self._read(select(calls).where(calls.c.session_id == session_id))
+        return rows
+
+    async def _read(self, *queries: Select[Any]) -> list[list[Row]]:
+        """Return the rows of each query, all of one moment."""
+        with explained(self._url):
+            async with self._engine.connect() as connection:
+                return [[row._asdict() for row in await connection.execute(query)] for query in queries]
+
+    async def _execute(self, statement: Executable) -> int:
+        """Run one statement in a write transaction and return the number of rows it changed."""
+
+        async def work(connection: AsyncConnection) -> int:
+            return (await connection.execute(statement)).rowcount
+
+        return await self._writer.transaction(work)
+
+    async def _locked(self, connection: AsyncConnection, session_id: str) -> RowMapping:
+        """Return a session's row and keep others from changing it until the transaction ends."""
+        query = select(sessions).where(sessions.c.id == session_id).with_for_update()
+        row = (await connection.execute(query)).mappings().first()
+        if row is None:
+            raise UnknownSession(session_id)
+        return row
+
+
+def _default_owner_dir(url: URL) -> Path:
+    if url.get_backend_name() != "sqlite":
+        raise JournalError("a journal on a database server needs a directory for its owner files (`owner_dir`)")
+    return Path(str(url.database)).parent / "owners"
+
+
+async def _prepare(engine: AsyncEngine) -> None:
+    """Bring the schema to this program's version; an up-to-date file is only read."""
+    async with engine.connect() as connection:
+        if await connection.run_sync(schema.stored_version) == schema.NEWEST:
+            return
+    async with engine.execution_options(write=True).begin() as connection:
+        await connection.run_sync(schema.migrate)
+
+
+async def _scrub(connection: AsyncConnection) -> None:
+    """Rewrite a SQLite file, so that nothing deleted is left in free pages or in the write-ahead log.
+
+    `secure_delete` alone is not enough: moving rows between pages leaves copies that it does not know of.
+    """
+    raw = await connection.get_raw_connection()
+    driver = raw.driver_connection
+    assert driver is not None  # it was connected a line above
+    await driver.execute("VACUUM")
+    async with driver.execute("PRAGMA wal_checkpoint(TRUNCATE)") as cursor:
+        busy, *_ = await cursor.fetchone()
+    if busy:
+        raise JournalError("deleted, but traces stay in the file while another process reads it; delete again later")

@@ -1,0 +1,173 @@
+"""Tables, statements and schema versions: one schema for SQLite and PostgreSQL, JSON kept as text."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    insert,
+    inspect,
+    select,
+    update,
+)
+
+from booster.journal.errors import JournalError
+
+METADATA = MetaData()
+
+schema_version = Table("schema_version", METADATA, Column("version", Integer, nullable=False))
+
+sessions = Table(
+    "sessions",
+    METADATA,
+    Column("id", String, primary_key=True),
+    Column("spec", Text, nullable=False),
+    Column("status", String, nullable=False),
+    Column("task", Text, nullable=False),
+    Column("created_at", String, nullable=False),
+    Column("updated_at", String, nullable=False),
+    Column("owner", String),
+    Column("epoch", Integer, nullable=False),
+    Column("cancel_requested", Boolean, nullable=False),
+    Column("last_seq", Integer, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Index("sessions_by_creation", "created_at"),
+)
+
+
+def _session_id() -> Column[Any]:
+    return Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True)
+
+
+events = Table(
+    "events",
+    METADATA,
+    _session_id(),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("at", String, nullable=False),
+    Column("type", String, nullable=False),
+    Column("data", Text, nullable=False),
+)
+
+calls = Table(
+    "calls",
+    METADATA,
+    _session_id(),
+    Column("step_key", String, primary_key=True),
+    Column("attempt", Integer, primary_key=True, autoincrement=False),
+    Column("epoch", Integer, nullable=False),
+    Column("state", String, nullable=False),
+    Column("role", String, nullable=False),
+    Column("model", String),
+    Column("request_hash", String, nullable=False),
+    Column("repaid", String, nullable=False),
+    Column("opened", Integer, nullable=False),
+    Column("arrived", Integer),
+    Column("opened_at", String, nullable=False),
+    Column("closed_at", String),
+    Column("request", Text, nullable=False),
+    Column("reply", Text),
+    Column("error", Text),
+    Column("usage", Text),
+    Column("cost_micro_usd", BigInteger),
+)
+
+scheduler_state = Table(
+    "scheduler_state",
+    METADATA,
+    Column("namespace", String, primary_key=True),
+    Column("rev", Integer, nullable=False),
+    Column("state", Text, nullable=False),
+)
+
+clients = Table(
+    "clients",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("version", String, primary_key=True),
+    Column("protocol", String, primary_key=True),
+    Column("capabilities", Text, nullable=False),
+    Column("seen_at", String, nullable=False),
+)
+
+_HEAD = ("id", "status", "epoch", "cancel_requested", "last_seq", "seconds", "updated_at")
+_OUTCOME = ("state", "arrived", "closed_at", "reply", "error", "usage", "cost_micro_usd")
+
+# Rows are locked in one order, so that two processes on PostgreSQL cannot wait for each other; SQLite has locked the
+# whole file at BEGIN IMMEDIATE and ignores it.
+SELECT_HEADS = (
+    select(*(sessions.c[name] for name in _HEAD))
+    .where(sessions.c.id.in_(bindparam("ids", expanding=True)))
+    .order_by(sessions.c.id)
+    .with_for_update()
+)
+UPDATE_HEAD = (
+    update(sessions)
+    .where(sessions.c.id == bindparam("key_id"))
+    .values({name: bindparam(name) for name in ("status", "last_seq", "seconds", "updated_at")})
+)
+INSERT_EVENT = insert(events)
+INSERT_CALL = insert(calls)
+_ONE_CALL = (
+    (calls.c.session_id == bindparam("key_session"))
+    & (calls.c.step_key == bindparam("key_step"))
+    & (calls.c.attempt == bindparam("key_attempt"))
+)
+UPDATE_CALL = update(calls).where(_ONE_CALL).values({name: bindparam(name) for name in _OUTCOME})
+DELETE_CALL = delete(calls).where(_ONE_CALL)
+
+Migration = Callable[[Connection], None]
+"""Brings an older schema one version forward, data included."""
+
+MIGRATIONS: tuple[Migration, ...] = ()
+"""Step i leads from version i + 1 to i + 2; version 1 is the first that was released."""
+
+NEWEST = 1 + len(MIGRATIONS)
+"""The version this program writes."""
+
+
+def migrate(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    """Create the tables, or bring those of an older version forward; runs inside the caller's transaction.
+
+    Raises:
+        JournalError: the schema is newer than this program, or the tables in the file belong to something else.
+    """
+    newest = 1 + len(migrations)
+    version = stored_version(connection)
+    if version > newest:
+        raise JournalError(
+            f"its schema has version {version}, this program knows up to {newest}; "
+            "update the program, or set `journal.url` to another place"
+        )
+    if version == newest:
+        return
+    if version == 0:
+        foreign = set(inspect(connection).get_table_names()) & METADATA.tables.keys()
+        if foreign:
+            raise JournalError(f"it is no journal: it has tables {sorted(foreign)} but no schema version")
+        METADATA.create_all(connection)
+        connection.execute(insert(schema_version).values(version=newest))
+        return
+    for step in migrations[version - 1 :]:
+        step(connection)
+    connection.execute(update(schema_version).values(version=newest))
+
+
+def stored_version(connection: Connection) -> int:
+    """Return the schema version in the database; 0 = it holds no journal yet."""
+    if not inspect(connection).has_table(schema_version.name):
+        return 0
+    return int(connection.execute(select(schema_version.c.version)).scalar() or 0)

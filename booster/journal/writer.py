@@ -1,0 +1,133 @@
+"""The one task that writes: frequent writes share a transaction, and everyone waits for the commit of their own."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from sqlalchemy import URL
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from booster.journal.batch import carry_out
+from booster.journal.engine import explained
+from booster.journal.errors import JournalError
+from booster.journal.writes import Write
+
+T = TypeVar("T")
+
+MAX_BATCH = 500
+"""Writes that share one commit at most."""
+
+Work = Callable[[AsyncConnection], Awaitable[Any]]
+"""A rare write that wants the connection to itself."""
+
+
+@dataclass(slots=True)
+class _Queued:
+    """A wish and whoever waits for it."""
+
+    wish: Write | Work
+    waiter: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    def settle(self, outcome: Any) -> None:
+        """Resume the waiter, unless it has gone."""
+        if self.waiter.done():
+            return
+        if isinstance(outcome, BaseException):
+            self.waiter.set_exception(outcome)
+        else:
+            self.waiter.set_result(outcome)
+
+
+class Writer:
+    """Owns the writing connection from `start` to `stop`."""
+
+    def __init__(self, connection: AsyncConnection, url: URL) -> None:
+        self._connection = connection
+        self._url = url
+        self._queue: asyncio.Queue[_Queued | None] = asyncio.Queue()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._task = asyncio.create_task(self._run(), name="journal writer")
+
+    async def stop(self) -> None:
+        """Carry out what is queued, then end."""
+        if self._task is not None:
+            task, self._task = self._task, None
+            self._queue.put_nowait(None)
+            await task
+
+    def enqueue(self, write: Write) -> asyncio.Future[Any]:
+        """Take a frequent write; the future ends when it is durable or refused."""
+        return self._put(write)
+
+    async def alone(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        """Run work on the writing connection, after what is queued and before what comes later."""
+        result: T = await self._put(work)
+        return result
+
+    async def transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        """Run work in a write transaction of its own and commit."""
+
+        async def begin_and_work(connection: AsyncConnection) -> T:
+            async with connection.begin():
+                return await work(connection)
+
+        return await self.alone(begin_and_work)
+
+    def _put(self, wish: Write | Work) -> asyncio.Future[Any]:
+        queued = _Queued(wish)
+        if self._task is None or self._task.done():
+            queued.settle(JournalError("the journal is closed"))
+        else:
+            self._queue.put_nowait(queued)
+        return queued.waiter
+
+    async def _run(self) -> None:
+        """Take what has gathered while the last commit ran, until told to stop."""
+        running = True
+        while running:
+            gathered = [await self._queue.get()]
+            while len(gathered) < MAX_BATCH and not self._queue.empty():
+                gathered.append(self._queue.get_nowait())
+            running = None not in gathered
+            batch: list[_Queued] = []
+            for queued in filter(None, gathered):
+                if callable(queued.wish):
+                    await self._commit(batch)
+                    batch = []
+                    await self._work(queued, queued.wish)
+                else:
+                    batch.append(queued)
+            await self._commit(batch)
+
+    async def _work(self, queued: _Queued, work: Work) -> None:
+        outcome: Any
+        try:
+            with explained(self._url):
+                outcome = await work(self._connection)
+        except Exception as error:  # whatever it is belongs to the waiter; the writer lives on
+            outcome = error
+        queued.settle(outcome)
+
+    async def _commit(self, batch: list[_Queued]) -> None:
+        """Write a batch in one transaction. Where one of its rows is at fault, write them one by one."""
+        if not batch:
+            return
+        writes = [queued.wish for queued in batch if not callable(queued.wish)]
+        outcomes: list[Any]
+        try:
+            with explained(self._url):
+                outcomes = await carry_out(self._connection, writes)
+        except Exception as error:  # as above
+            cause = error.__cause__ or error
+            if len(batch) > 1 and not isinstance(cause, OperationalError):
+                for queued in batch:
+                    await self._commit([queued])
+                return
+            outcomes = [error] * len(batch)
+        for queued, outcome in zip(batch, outcomes, strict=True):
+            queued.settle(outcome)

@@ -1,0 +1,163 @@
+"""The frequent writes: events of a session and the intents and outcomes of its paid calls.
+
+Each says what it wants and checks its right to it against the session's head, read in the same transaction: this is
+the epoch fence. Many of them share one transaction; one that is refused costs the others nothing, because it is
+refused before anything is written. Storage carries out the resulting `Rows`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from booster.journal.errors import SessionTaken, UnknownSession
+from providers.errors import CallCancelled
+
+Row = dict[str, Any]
+"""Columns of a table by name."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Head:
+    """The row of a session that is being written to, without its spec."""
+
+    id: str
+    status: str
+    epoch: int
+    cancel_requested: bool
+    last_seq: int
+    seconds: float
+    updated_at: str
+    changed: bool = False
+
+    def fence(self, epoch: int) -> None:
+        """Refuse a worker whose ownership has ended.
+
+        Raises:
+            SessionTaken: the session is at another epoch.
+        """
+        if epoch != self.epoch:
+            raise SessionTaken(self.id, epoch=epoch, current=self.epoch)
+
+    def touch(self, at: str, seconds: float | None) -> None:
+        """Note that something was written now; worked seconds never run backwards."""
+        self.changed = True
+        self.updated_at = at
+        if seconds is not None:
+            self.seconds = max(self.seconds, seconds)
+
+
+@dataclass(slots=True)
+class Rows:
+    """What one transaction writes, in this order."""
+
+    events: list[Row] = field(default_factory=list)
+    opened: list[Row] = field(default_factory=list)
+    closed: list[Row] = field(default_factory=list)
+    withdrawn: list[Row] = field(default_factory=list)
+
+
+class Write(Protocol):
+    """One wish among those that share a transaction."""
+
+    @property
+    def session_id(self) -> str:
+        """The session it is about."""
+
+    def plan(self, head: Head, rows: Rows) -> Any:
+        """Check the right to write, add the rows and return the result; a refusal is raised before any row is added."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AppendEvents:
+    """Add events and set what comes with them; the result is the sequence number of the first."""
+
+    session_id: str
+    epoch: int
+    at: str
+    events: Sequence[tuple[str, str]]
+    """Type and JSON text."""
+    status: str | None = None
+    seconds: float | None = None
+
+    def plan(self, head: Head, rows: Rows) -> int:
+        """Give the events the next sequence numbers."""
+        head.fence(self.epoch)
+        first = head.last_seq + 1
+        for seq, (kind, data) in enumerate(self.events, first):
+            rows.events.append({"session_id": self.session_id, "seq": seq, "at": self.at, "type": kind, "data": data})
+        head.last_seq += len(self.events)
+        head.status = self.status or head.status
+        head.touch(self.at, self.seconds)
+        return first
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OpenCall:
+    """Record the intent to pay."""
+
+    session_id: str
+    epoch: int
+    row: Row
+    seconds: float
+
+    def plan(self, head: Head, rows: Rows) -> None:
+        """Refuse a zombie and a cancelled session before they pay.
+
+        Raises:
+            CallCancelled: cancellation of the session was requested; kind `cancelled`.
+        """
+        head.fence(self.epoch)
+        if head.cancel_requested:
+            raise CallCancelled(f"session {self.session_id} was cancelled; nothing was sent", kind="cancelled")
+        rows.opened.append(self.row)
+        head.touch(self.row["opened_at"], self.seconds)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CloseCall:
+    """Record how an attempt ended."""
+
+    session_id: str
+    epoch: int
+    step_key: str
+    attempt: int
+    row: Row
+    seconds: float
+
+    def plan(self, head: Head, rows: Rows) -> None:
+        """Update the intent's row."""
+        head.fence(self.epoch)
+        key = {"key_session": self.session_id, "key_step": self.step_key, "key_attempt": self.attempt}
+        rows.closed.append({**key, **self.row})
+        head.touch(self.row["closed_at"], self.seconds)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WithdrawCall:
+    """Take an intent back whose caller went away before anything was sent."""
+
+    session_id: str
+    epoch: int
+    step_key: str
+    attempt: int
+
+    def plan(self, head: Head, rows: Rows) -> None:
+        """Remove the intent's row."""
+        head.fence(self.epoch)
+        key = {"key_session": self.session_id, "key_step": self.step_key, "key_attempt": self.attempt}
+        rows.withdrawn.append(key)
+
+
+def plan_all(writes: Sequence[Write], heads: dict[str, Head]) -> tuple[Rows, list[Any]]:
+    """Return the rows to write and one outcome a write, in order: its result, or the exception that refused it."""
+    rows = Rows()
+    outcomes: list[Any] = []
+    for write in writes:
+        head = heads.get(write.session_id)
+        try:
+            if head is None:
+                raise UnknownSession(write.session_id)
+            outcomes.append(write.plan(head, rows))
+        except (SessionTaken, UnknownSession, CallCancelled) as refusal:
+            outcomes.append(refusal)
+    return rows, outcomes

@@ -1,0 +1,200 @@
+"""The result of a solve as its users see it: a value for Python, one JSON document, one text. Pure."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from booster.answer import standing, summary
+from booster.codec import camel, encode
+from booster.session import AnswerStatus, Decision, Evidence, Session, Status, Step, StopReason
+
+MAX_DOCUMENT_CHARS = 48_000
+"""Characters of a result document as JSON; clients cut what is longer than 50,000."""
+
+_CUTS = (4000, 1000, 300, 80)
+"""Characters that single texts are cut to, tried in this order until a document fits."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SolveResult:
+    """What a solve came to, whether it is finished or still running."""
+
+    session_id: str
+    status: Status
+    task: str
+    answer: str | None
+    """None where nothing may be claimed."""
+    answer_status: AnswerStatus
+    confidence: float
+    """Probability in [0, 1]; see `confidence_basis`."""
+    confidence_basis: str
+    """`checks`, `votes`, `judge`, `process`, `heuristic` or `uncalibrated`."""
+    evidence: tuple[Evidence, ...]
+    summary: str
+    steps: tuple[Step, ...]
+    config: Mapping[str, Any]
+    """The effective configuration under its public names."""
+    usage: Mapping[str, Any]
+    """`calls`, `promptTokens`, `completionTokens`, `reasoningTokens`, `costUsd` (None = unknown), `seconds`, `byRole`."""
+    stop_reason: StopReason | None
+    """None while it runs."""
+    degraded: bool
+    degraded_reasons: tuple[str, ...]
+    diagnostics: Mapping[str, Any]
+    warnings: tuple[str, ...] = ()
+    """Options that were not understood, limits that were cut."""
+    orphaned: bool = False
+    """True where it was left unfinished by a process that is gone; `resume` takes it up."""
+    checks: tuple[Mapping[str, Any], ...] = field(default=())
+    """Every check that was given, with whether it was run."""
+    simulated: bool = False
+    """True where any content came from the simulated model."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document: camelCase keys, finite numbers, at most `MAX_DOCUMENT_CHARS` characters."""
+        document = {
+            "sessionId": self.session_id,
+            "status": self.status,
+            "degraded": self.degraded,
+            **({"degradedReasons": list(self.degraded_reasons)} if self.degraded_reasons else {}),
+            **({"simulated": True} if self.simulated else {}),
+            **({"orphaned": True} if self.orphaned else {}),
+            "task": self.task,
+            "answer": self.answer,
+            "answerStatus": self.answer_status,
+            "confidence": round(self.confidence, 4),
+            "confidenceBasis": self.confidence_basis,
+            "evidence": [_evidence(item) for item in self.evidence],
+            "checks": encode(self.checks),
+            "summary": self.summary,
+            "steps": [step_document(step) for step in self.steps],
+            "config": dict(self.config),
+            "usage": dict(self.usage),
+            "stopReason": self.stop_reason,
+            "diagnostics": dict(self.diagnostics),
+            **({"warnings": list(self.warnings)} if self.warnings else {}),
+        }
+        return fit(document)
+
+    def to_json(self) -> str:
+        """Return the document as indented JSON text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=2, allow_nan=False)
+
+    def to_text(self) -> str:
+        """Return what a person reads: first what must not be overlooked, then the answer, then the summary."""
+        lines = []
+        if self.degraded:
+            lines.append(f"DEGRADED: {'; '.join(self.degraded_reasons)}")
+        if self.simulated:
+            lines.append("SIMULATED: the model is a simulation; its answers mean nothing outside a demonstration or test")
+        if self.answer is not None:
+            lines.append(f"Answer: {self.answer}")
+            lines.append(f"Status: {self.answer_status}, confidence {self.confidence:.2f} ({self.confidence_basis})")
+        else:
+            lines.append(f"No answer ({self.stop_reason or self.status}).")
+        return "\n".join([*lines, "", self.summary])
+
+
+def session_result(
+    session: Session, *, usage: Mapping[str, Any], diagnostics: Mapping[str, Any], orphaned: bool = False
+) -> SolveResult:
+    """Return the result of a session, finished or not."""
+    stands, ending = standing(session), session.conclusion
+    return SolveResult(
+        session_id=session.id, status=session.status, task=session.problem.task,
+        answer=ending.answer if ending else stands.answer,
+        answer_status=ending.answer_status if ending else stands.status,
+        confidence=ending.confidence if ending else stands.confidence,
+        confidence_basis=ending.confidence_basis if ending else stands.basis,
+        evidence=ending.evidence if ending else stands.evidence,
+        summary=ending.summary if ending else summary(session, stands),
+        steps=session.steps, config=session.config.plain(), usage=usage, diagnostics=diagnostics,
+        stop_reason=ending.stop_reason if ending else None,
+        degraded=ending.degraded if ending else session.heuristic,
+        degraded_reasons=ending.degraded_reasons if ending else (),
+        warnings=session.warnings, orphaned=orphaned, checks=_checks(session),
+        simulated="simulated" in _sources(session),
+    )  # fmt: skip
+
+
+def step_document(step: Step) -> dict[str, Any]:
+    """Return one step with the seed's field names and ours."""
+    document: dict[str, Any] = encode(step)
+    document["score"] = score_document(step.score)
+    document["decision"] = decision_document(step.decision)
+    return document
+
+
+def decision_document(decision: Decision | None) -> dict[str, Any] | None:
+    """Return who decided on the mode and on which two numbers; all the others stand in the journal."""
+    if decision is None:
+        return None
+    numbers = {camel(name): decision.audit[name] for name in ("p_critical", "threshold") if name in decision.audit}
+    return {
+        "mode": decision.mode, "decisionId": decision.decision_id, "forced": decision.forced, "reason": decision.reason,
+        **numbers,
+    }  # fmt: skip
+
+
+def score_document(score: Any) -> dict[str, float] | None:
+    """Return a score under its public names, four decimals."""
+    if score is None:
+        return None
+    return {
+        "rulesScore": round(score.rules, 4), "redundancyScore": round(score.redundancy, 4),
+        "consistencyScore": round(score.consistency, 4), "totalScore": round(score.total, 4),
+    }  # fmt: skip
+
+
+def fit(document: dict[str, Any], limit: int = MAX_DOCUMENT_CHARS) -> dict[str, Any]:
+    """Return the document with its longest texts cut, each marked, until it has at most `limit` characters as JSON.
+
+    Steps are left out from the front, and counted, only where cutting is not enough.
+    """
+    for cut in (None, *_CUTS):
+        short = document if cut is None else _shortened(document, cut)
+        if _size(short) <= limit:
+            return dict(short)
+    short = dict(_shortened(document, _CUTS[-1]))
+    for name in ("history", "steps", "candidates", "evidence"):
+        items = list(short.get(name) or [])
+        while items and _size(short) > limit:
+            drop = max(1, len(items) // 4)
+            items = items[drop:]
+            short[name] = items
+            short[f"{name}LeftOut"] = short.get(f"{name}LeftOut", 0) + drop
+    return short
+
+
+def _size(document: Any) -> int:
+    return len(json.dumps(document, ensure_ascii=False))
+
+
+def _shortened(value: Any, limit: int) -> Any:
+    if isinstance(value, str) and len(value) > limit:
+        return f"{value[:limit]}… [{len(value) - limit} more characters; ask for the session's resource or export]"
+    if isinstance(value, Mapping):
+        return {key: _shortened(item, limit) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shortened(item, limit) for item in value]
+    return value
+
+
+def _evidence(item: Evidence) -> dict[str, Any]:
+    return {key: value for key, value in encode(item).items() if value is not None}
+
+
+def _sources(session: Session) -> set[str]:
+    proposed = {candidate.source for closed in session.history for candidate in closed.candidates}
+    return proposed | {pooled.source for pooled in session.answers}
+
+
+def _checks(session: Session) -> tuple[Mapping[str, Any], ...]:
+    examined = [candidate.checks for closed in session.history for candidate in closed.candidates]
+    results = (check for checks in [*examined, *(pooled.checks for pooled in session.answers)] for check in checks)
+    ran = {check.check_id for check in results if check.outcome in ("pass", "fail")}
+    return tuple(
+        {"checkId": check.id, "kind": check.kind, "target": check.target, "ran": check.id in ran}
+        for check in session.problem.checks
+    )

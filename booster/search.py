@@ -1,0 +1,130 @@
+"""Best-of-N and shallow beam: which candidate wins, and which heads are worth expanding. Pure.
+
+Best-of-N: Cobbe et al. 2021, arXiv:2110.14168, section 4. Beam over partial solutions: Yao et al. 2023, arXiv:2305.10601,
+section 3 (breadth-first variant).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from verifier.consensus import vote
+from verifier.errors import NoCandidatesError
+from verifier.heuristic import near_repeat
+from verifier.types import Candidate
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choice:
+    """What a selection came to."""
+
+    winner: Candidate | None
+    """None where there is no candidate, or none that passes the user's checks."""
+    ranked: tuple[Candidate, ...]
+    """All candidates, best first; equal ones in the order of generation."""
+    tie: bool = False
+    """True where several candidates could not be told apart and the first was taken."""
+
+
+def total(candidate: Candidate) -> float:
+    """Return the candidate's `totalScore`; 0 where it was never scored."""
+    return candidate.score.total if candidate.score else 0.0
+
+
+def rank(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Sort best first: those that fail a check last, then more passed checks, then `totalScore`; stable."""
+    return tuple(sorted(candidates, key=lambda one: (bool(one.failed_checks), -len(one.passed_checks), -total(one))))
+
+
+def choose_step(candidates: Sequence[Candidate], steps: Sequence[str], banned: Sequence[str]) -> Choice:
+    """Pick the step to apply: the best that passes its checks, away from repetition.
+
+    Args:
+        candidates: In the order of generation.
+        steps: Texts of the applied steps, oldest first.
+        banned: Texts that a backtrack has ruled out.
+    """
+    ranked = rank(candidates)
+    sound = [one for one in ranked if not one.failed_checks]
+    fresh = [one for one in sound if not near_repeat(one.proposal.text, [*steps, *banned])]
+    allowed = [one for one in sound if not near_repeat(one.proposal.text, banned)]
+    pool = fresh or allowed or sound
+    tie = len(pool) > 1 and all(_class(one) == _class(pool[0]) for one in pool)
+    return Choice(winner=pool[0] if pool else None, ranked=ranked, tie=tie)
+
+
+def choose_answer(candidates: Sequence[Candidate], select: Literal["auto", "score", "vote"]) -> Choice:
+    """Pick the candidate whose answer to the whole task stands.
+
+    An answer that fails a user's check is out; no vote brings it back. `score` takes the highest `totalScore`, else the
+    most frequent answer wins (Wang et al. 2023, arXiv:2203.11171) and its first proposer represents it.
+    """
+    ranked = rank(candidates)
+    sound = [one for one in candidates if not one.failed_checks and one.proposal.answer is not None]
+    if not sound:
+        return Choice(winner=None, ranked=ranked)
+    proven = [one for one in sound if one.passed_checks] or sound
+    if select == "score":
+        winner = rank(proven)[0]
+        return Choice(winner=winner, ranked=ranked, tie=sum(_class(one) == _class(winner) for one in proven) > 1)
+    try:
+        verdict = vote([(one.key, one.proposal.answer) for one in proven])
+    except NoCandidatesError:
+        return Choice(winner=None, ranked=ranked)
+    first = verdict.groups[0][1][0]
+    winner = next(one for one in proven if one.key == first)
+    return Choice(winner=winner, ranked=ranked, tie=verdict.votes == verdict.runner_up)
+
+
+def _class(candidate: Candidate) -> tuple[int, float]:
+    return len(candidate.passed_checks), total(candidate)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Branch:
+    """A first step and what could follow it."""
+
+    path: tuple[Candidate, ...]
+    """Head first; at least one."""
+
+    @property
+    def head(self) -> Candidate:
+        """The step that would be applied now."""
+        return self.path[0]
+
+    @property
+    def value(self) -> float:
+        """Mean `totalScore` along the path: cumulative score that does not punish a branch whose expansion failed."""
+        return sum(total(one) for one in self.path) / len(self.path)
+
+
+def open_branches(choice: Choice, width: int) -> tuple[Branch, ...]:
+    """Return the heads to expand: the winner, then the next best; at most `width`, none that fails a check."""
+    if choice.winner is None:
+        return ()
+    others = [one for one in choice.ranked if one is not choice.winner and not one.failed_checks]
+    return tuple(Branch(path=(one,)) for one in [choice.winner, *others][:width])
+
+
+def extend_branches(
+    branches: Sequence[Branch], children: Mapping[int, Sequence[Candidate]], width: int
+) -> tuple[Branch, ...]:
+    """Grow every branch by its children and keep the best `width`; a branch without children stays as it is.
+
+    Args:
+        branches: The present ones.
+        children: Scored continuations by position in `branches`.
+        width: How many survive.
+    """
+    grown: list[Branch] = []
+    for position, branch in enumerate(branches):
+        sound = [one for one in children.get(position, ()) if not one.failed_checks]
+        grown.extend(Branch(path=(*branch.path, one)) for one in sound)
+        if not sound:
+            grown.append(branch)
+    return tuple(sorted(grown, key=lambda branch: -branch.value)[:width])
+
+
+def best_head(branches: Sequence[Branch]) -> Candidate | None:
+    """Return the head of the best branch; the first of equals."""
+    return max(branches, key=lambda branch: branch.value).head if branches else None

@@ -1,0 +1,323 @@
+"""The state of one solve: frozen values, and the fold that makes them out of journalled events.
+
+`advance` is the only way a session changes. The running loop and a resume after a kill both go through it, so the live
+state equals the fold of the journal by construction. `docs/events.md` is the closed list of event types.
+"""
+
+import math
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from booster.codec import decode, encode
+from booster.config import Config
+from booster.errors import UsageError
+from providers.types import Message, Proposal, Source, Usage
+from verifier.types import Candidate, Check, CheckResult, Score
+
+Mode = Literal["system1", "system2"]
+Granularity = Literal["step", "answer"]
+Status = Literal["done", "running", "continue", "degraded", "cancelled", "failed"]
+AnswerStatus = Literal["verified", "agreed", "judged", "unverified", "none"]
+StopReason = Literal[
+    "answered", "iterations", "max_steps", "stagnation", "budget_calls", "budget_tokens", "budget_cost", "deadline",
+    "cancelled", "energy", "error",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Problem:
+    """What is asked, exactly as it was asked."""
+
+    task: str
+    """The question in one text; never blank."""
+    messages: tuple[Message, ...] = ()
+    """The client's own conversation, where a door has one; prompts append to it and never flatten it."""
+    request: Mapping[str, Any] = field(default_factory=dict)
+    """The client's own request parameters (`temperature`, `seed`, ...), passed on as they are."""
+    checks: tuple[Check, ...] = ()
+    """Executable checks given by the user."""
+    expected_answer_format: str = ""
+    """In words, for the prompt."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Budget:
+    """What may be spent; None = no limit."""
+
+    calls: int | None = 24
+    """Attempts at model calls, retries included."""
+    tokens: int | None = None
+    """Prompt and completion tokens together."""
+    seconds: float | None = 300
+    """Wall-clock seconds of work; time while the process was dead does not count."""
+    cost_usd: float | None = None
+    """US dollars."""
+
+    def __post_init__(self) -> None:
+        for name, value, least in (
+            ("calls", self.calls, 1), ("tokens", self.tokens, 1), ("seconds", self.seconds, 0), ("costUsd", self.cost_usd, 0),
+        ):  # fmt: skip
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < least:
+                raise UsageError(f"budget.{name}: {value!r} is not a number >= {least}; leave it out for no limit")
+            if name in ("calls", "tokens") and value != int(value):
+                raise UsageError(f"budget.{name}: {value!r} is not a whole number")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Decision:
+    """How much thought one iteration gets, and who said so."""
+
+    mode: Mode
+    decision_id: str = ""
+    """The scheduler's id, to report the outcome under; empty where the setting forced the mode."""
+    forced: bool = False
+    """True where the `scheduler` setting decided and not the learned scheduler."""
+    reason: str = ""
+    audit: Mapping[str, Any] = field(default_factory=dict)
+    """The scheduler's own numbers: estimate, threshold, expected costs, ..."""
+
+    @property
+    def forced_cheap(self) -> bool:
+        """The user asked for exactly one call a step."""
+        return self.forced and self.mode == "system1"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Opened:
+    """The iteration that is under way."""
+
+    iteration: int
+    """1, 2, ..."""
+    granularity: Granularity
+    decision: Decision
+    escalated: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """One applied step of the scratchpad (Nye et al. 2021, arXiv:2112.00114)."""
+
+    id: str
+    """Key of the candidate it came from, for example `it3/s2/steps.2`."""
+    index: int
+    """0, 1, ...; contiguous, also after a backtrack."""
+    text: str
+    rationale: str
+    score: Score
+    source: Source
+    iteration: int
+    provider: str = ""
+    model: str = ""
+    answer: str | None = None
+    checks: tuple[CheckResult, ...] = ()
+    decision: Decision | None = None
+    usage: Usage = Usage()
+    at: str = ""
+    """When it was applied: ISO 8601, UTC."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Iteration:
+    """What one closed iteration looked at."""
+
+    iteration: int
+    chosen: str | None
+    """Key of the winner; None where nothing was applied."""
+    candidates: tuple[Candidate, ...]
+    """All of them, best first."""
+    tie: bool = False
+    """True where all had the same score and the first was taken."""
+    decision: Decision | None = None
+    escalated: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PooledAnswer:
+    """One answer to the whole task that somebody proposed."""
+
+    key: str
+    answer: str | None
+    """None = an abstention: drawn and paid for, but no answer could be read."""
+    origin: Literal["sample", "step", "final"]
+    """A whole-answer sample, the answer carried by an applied step, or the finalisation."""
+    source: Source
+    checks: tuple[CheckResult, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evidence:
+    """One observation that speaks for or against the answer."""
+
+    kind: Literal["check", "votes"]
+    observed: str
+    expected: str
+    outcome: str
+    check_id: str | None = None
+    step_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Conclusion:
+    """How a solve ended."""
+
+    status: Status
+    stop_reason: StopReason
+    answer: str | None = None
+    answer_status: AnswerStatus = "none"
+    confidence: float = 0.0
+    """Probability in [0, 1] that the answer is right, as far as known."""
+    confidence_basis: str = "uncalibrated"
+    evidence: tuple[Evidence, ...] = ()
+    summary: str = ""
+    degraded: bool = False
+    """True where no model content was obtained or a later source than the configured one had to answer."""
+    degraded_reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Session:
+    """One solve: what is asked, under which settings, and all that has been done so far."""
+
+    id: str
+    problem: Problem
+    config: Config
+    budget: Budget
+    iterations: int
+    """Iterations that may run; at most `config.max_steps`."""
+    cut_iterations: bool = False
+    """True where more iterations were asked for than `maxSteps` allows."""
+    created_at: str = ""
+    status: Status = "running"
+    iteration: int = 0
+    """Closed iterations."""
+    opened: Opened | None = None
+    steps: tuple[Step, ...] = ()
+    history: tuple[Iteration, ...] = ()
+    answers: tuple[PooledAnswer, ...] = ()
+    banned: tuple[str, ...] = ()
+    """Texts that the next iteration may not propose again."""
+    hints: tuple[str, ...] = ()
+    """What the next prompt says beside the steps: failed checks, what to avoid."""
+    family: int = 0
+    """How often the search was perturbed; selects another way of asking."""
+    backtracks: int = 0
+    guarded: int = 0
+    """Iterations in a row that neither improved nor said anything new."""
+    stagnant: bool = False
+    """Metacontrol gave up: nothing moves any more."""
+    heuristic: bool = False
+    """Some iteration had to fall back to templates."""
+    warnings: tuple[str, ...] = ()
+    """What was not understood when the session was opened."""
+    conclusion: Conclusion | None = None
+
+    @property
+    def step_texts(self) -> tuple[str, ...]:
+        """Texts of the applied steps, oldest first."""
+        return tuple(step.text for step in self.steps)
+
+
+def new_session_id() -> str:
+    """Return an unguessable handle: `ses_` and 128 random bits."""
+    return f"ses_{secrets.token_hex(16)}"
+
+
+def spec_of(session: Session) -> dict[str, Any]:
+    """Return what the journal needs to start the same session again."""
+    return {
+        "problem": encode(session.problem), "config": session.config.plain(), "budget": encode(session.budget),
+        "iterations": session.iterations, "cutIterations": session.cut_iterations, "warnings": list(session.warnings),
+    }  # fmt: skip
+
+
+def session_from_spec(session_id: str, spec: Mapping[str, Any], created_at: str) -> Session:
+    """Return the session as it was before its first event."""
+    config, _ = Config.parse(spec["config"])
+    return Session(
+        id=session_id, problem=decode(Problem, spec["problem"]), config=config, budget=decode(Budget, spec["budget"]),
+        iterations=spec["iterations"], cut_iterations=spec.get("cutIterations", False), created_at=created_at,
+        warnings=tuple(spec.get("warnings", ())),
+    )  # fmt: skip
+
+
+def advance(session: Session, kind: str, data: Mapping[str, Any]) -> Session:
+    """Return the session after one event. Types that only inform (`resumed`, `reported`) change nothing."""
+    handler = _HANDLERS.get(kind)
+    return handler(session, data) if handler else session
+
+
+def _opened(session: Session, data: Mapping[str, Any]) -> Session:
+    return replace(session, opened=decode(Opened, data), status="running", conclusion=None)
+
+
+def _closed(session: Session, data: Mapping[str, Any]) -> Session:
+    closed = decode(Iteration, data["iteration"])
+    step = decode(Step, data["step"]) if data.get("step") else None
+    return replace(
+        session,
+        opened=None,
+        iteration=closed.iteration,
+        history=(*session.history, closed),
+        steps=(*session.steps, step) if step else session.steps,
+        answers=(*session.answers, *(decode(PooledAnswer, item) for item in data["answers"])),
+        banned=(),
+        hints=tuple(data["hints"]),
+        heuristic=session.heuristic or any(item.source == "heuristic" for item in closed.candidates),
+    )
+
+
+def _perturbed(session: Session, data: Mapping[str, Any]) -> Session:
+    return replace(session, family=session.family + 1, guarded=data["guarded"], stagnant=data["stagnant"])
+
+
+def _improved(session: Session, _: Mapping[str, Any]) -> Session:
+    return replace(session, guarded=0)
+
+
+def _backtracked(session: Session, data: Mapping[str, Any]) -> Session:
+    return replace(
+        session, steps=session.steps[:-1], banned=(*session.banned, *data["banned"]), backtracks=session.backtracks + 1,
+        guarded=data["guarded"], family=session.family + 1, stagnant=data["stagnant"],
+    )  # fmt: skip
+
+
+def _answered(session: Session, data: Mapping[str, Any]) -> Session:
+    return replace(session, answers=(*session.answers, decode(PooledAnswer, data)))
+
+
+def _extended(session: Session, data: Mapping[str, Any]) -> Session:
+    return replace(session, iterations=data["iterations"], status="running", conclusion=None, stagnant=False, guarded=0)
+
+
+def _concluded(session: Session, data: Mapping[str, Any]) -> Session:
+    conclusion = decode(Conclusion, data)
+    return replace(session, status=conclusion.status, conclusion=conclusion)
+
+
+_HANDLERS = {
+    "iteration_opened": _opened,
+    "escalated": _opened,
+    "iteration_closed": _closed,
+    "perturbed": _perturbed,
+    "improved": _improved,
+    "backtracked": _backtracked,
+    "answered": _answered,
+    "extended": _extended,
+    "concluded": _concluded,
+}
+
+INFORMING = frozenset({"resumed", "reported"})
+"""Event types that record a fact without changing the session."""
+
+EVENT_TYPES = frozenset(_HANDLERS) | INFORMING
+"""The closed list; `docs/events.md` describes each."""
+
+__all__ = [
+    "EVENT_TYPES", "AnswerStatus", "Budget", "Conclusion", "Decision", "Evidence", "Granularity", "Iteration", "Mode",
+    "Opened", "PooledAnswer", "Problem", "Proposal", "Session", "Status", "Step", "StopReason", "advance",
+    "new_session_id", "session_from_spec", "spec_of",
+]  # fmt: skip

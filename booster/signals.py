@@ -1,0 +1,87 @@
+"""What the scheduler sees of a session, and what it is told afterwards. Pure.
+
+Four scalars in [0, 1], all computed from facts that the session holds, and one outcome, a fact and never an opinion.
+"""
+
+import math
+
+from booster.session import Session
+from scheduler.types import Outcome, Signals
+from verifier.types import Candidate
+
+_CHARACTERS_PER_TOKEN = 4
+"""Rule of thumb where no tokenizer is at hand."""
+
+_LONG_TASK = 20_000
+"""Characters at which a task counts as fully difficult by its size."""
+
+_GOOD_STEP = 0.3025
+"""`totalScore` of a concrete, fresh, consistent step under the default weights."""
+
+
+def signals(session: Session, spent: float) -> Signals:
+    """Return what the scheduler decides on.
+
+    - `criticality_hint`: half for checks of the user that no answer has met yet, a quarter each for how low the recent
+      steps scored and how much the sampled answers disagree.
+    - `difficulty_hint`: size of the task, logarithmic, 1 at 20,000 characters.
+    - `progress`: the larger of the share of iterations and the share of the budget that is used.
+    - `context_pollution`: scratchpad over context window.
+
+    Args:
+        session: State before the iteration.
+        spent: Share of the tightest budget limit that is used, in [0, 1].
+    """
+    size = len(session.problem.task) + sum(len(str(message.get("content"))) for message in session.problem.messages)
+    pad = sum(len(step.text) + len(step.rationale) for step in session.steps)
+    return Signals(
+        criticality_hint=_clamp(0.5 * _open_checks(session) + 0.25 * _weakness(session) + 0.25 * disagreement(session)),
+        difficulty_hint=_clamp(math.log1p(size) / math.log1p(_LONG_TASK)),
+        progress=_clamp(max(session.iteration / session.iterations, spent)),
+        context_pollution=_clamp(pad / _CHARACTERS_PER_TOKEN / session.config.context_window),
+    )
+
+
+def disagreement(session: Session) -> float:
+    """Return 1 - (largest share of equal answers) over the sampled answers; 0 where fewer than two were read."""
+    from verifier.answers import vote_key
+
+    keys = [vote_key(pooled.answer) for pooled in session.answers if pooled.answer is not None]
+    return 1 - max(keys.count(key) for key in keys) / len(keys) if len(keys) > 1 else 0.0
+
+
+def outcome_of(session: Session, winner: Candidate | None, *, intuition: bool) -> Outcome:
+    """Return the fact to report for an iteration.
+
+    A System 1 step passed if a check ran on it and held, failed if nothing usable came or a check did not hold or it said
+    what had been said before, and went unchecked otherwise. A System 2 step carries no label of its own.
+    """
+    if not intuition:
+        return "s2_done"
+    if failed(session, winner):
+        return "s1_fail"
+    return "s1_pass" if winner is not None and winner.passed_checks else "s1_unchecked"
+
+
+def failed(session: Session, winner: Candidate | None) -> bool:
+    """Say whether a System 1 attempt has to be taken up by System 2."""
+    from verifier.heuristic import near_repeat
+
+    if winner is None or winner.failed_checks:
+        return True
+    return winner.proposal.answer is None and near_repeat(winner.proposal.text, session.step_texts)
+
+
+def _open_checks(session: Session) -> float:
+    checks = session.problem.checks
+    met = {check.check_id for pooled in session.answers for check in pooled.checks if check.outcome == "pass"}
+    return sum(check.id not in met for check in checks) / len(checks) if checks else 0.0
+
+
+def _weakness(session: Session) -> float:
+    recent = [step.score.total for step in session.steps[-3:]]
+    return _clamp(1 - sum(recent) / len(recent) / _GOOD_STEP) if recent else 0.5
+
+
+def _clamp(value: float) -> float:
+    return min(1.0, max(0.0, value))

@@ -1,0 +1,116 @@
+"""From settings to the sources of model content, in the order in which they are asked."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from booster.config import ENDPOINT_VARIABLES, Config
+from booster.errors import UsageError
+from booster.redact import Redactor
+from booster.session import Budget, Session
+from booster.settings import Settings
+from providers.chain import Chain, how_to_configure, rungs
+from providers.endpoints import Endpoint, configured_endpoints
+from providers.errors import NoProviderError
+from providers.openai_compatible import OpenAICompatible
+from providers.retry import Prices
+from providers.types import Ledger, Provider, Sampler
+
+
+class Wiring:
+    """The providers of a process; every solve gets its own chain over them."""
+
+    def __init__(self, settings: Settings, redact: Redactor, direct: Sequence[Provider], stack: AsyncExitStack) -> None:
+        self.redact = redact
+        self.request_timeout = settings.request_timeout
+        self._settings = settings
+        self._direct = list(direct)
+        self._stack = stack
+        self._simulated: Provider | None = None
+        self._prices: Prices = {
+            model: (price.input_per_m_tok, price.output_per_m_tok) for model, price in settings.prices.items()
+        }
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, settings: Settings, redact: Redactor, providers: Sequence[Provider] | None
+    ) -> AsyncIterator["Wiring"]:
+        """Make the configured providers, or take the given ones, and close them at the end."""
+        async with AsyncExitStack() as stack:
+            direct = _configured(settings) if providers is None else providers
+            for provider in direct:
+                stack.push_async_callback(provider.aclose)
+            yield cls(settings, redact, direct, stack)
+
+    async def chain(self, session: Session, ledger: Ledger, sampler: Sampler | None) -> Chain:
+        """Return the sources of one solve, in order.
+
+        Raises:
+            UsageError: the source that the options insist on is not there.
+        """
+        direct = await self._direct_for(session.config)
+        return Chain(self._rungs(direct, session.config, sampler), ledger, prices=self._prices, clean=self.redact)
+
+    def fallbacks(self, chain: Chain) -> list[str]:
+        """Return, in words, why a later source than the configured one had to answer, or why there is none."""
+        if not chain.providers:
+            cause = chain.last_cause
+            return [how_to_configure(cause)]
+        return ["a later source answered in place of one that failed; see diagnostics.failures"] if chain.fell_back else []
+
+    def refuse_unusable(self, config: Config, budget: Budget, sampler: Sampler | None) -> None:
+        """Refuse options that could only fail after money was spent.
+
+        Raises:
+            UsageError: no source of the wanted kind, or a money budget with a model whose price nobody knows.
+        """
+        every = self._rungs(self._direct, config, sampler) if config.provider != "simulated" else []
+        if budget.cost_usd is None:
+            return
+        named = [model for model in (config.fast_model, config.strong_model, *config.models) if model]
+        for model in named or [provider.default_model for provider in every]:
+            if model not in self._prices and model.partition("/")[2] not in self._prices:
+                raise UsageError(
+                    f"budget.costUsd: the price of the model {model!r} is not known; add it to `prices` in config.json, "
+                    f'as {{"{model}": {{"inputPerMTok": USD, "outputPerMTok": USD}}}}',
+                    field="budget.costUsd",
+                )
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Return the configured sources in order, for people; never a key."""
+        return [
+            {"provider": provider.name, "model": provider.default_model, "url": getattr(provider, "url", "")}
+            for provider in self._direct
+        ]
+
+    def _rungs(self, direct: Sequence[Provider], config: Config, sampler: Sampler | None) -> list[Provider]:
+        try:
+            return rungs(direct, sampler, provider=config.provider, use_sampling=config.use_sampling)
+        except NoProviderError as error:
+            field = "provider" if config.provider else "useSampling"
+            raise UsageError(f"{field}: {error}", field=field) from error
+
+    async def _direct_for(self, config: Config) -> Sequence[Provider]:
+        if config.provider != "simulated":
+            return self._direct
+        if self._simulated is None:
+            from providers.simulated import SimulatedModel, SimulatedServer
+
+            server = await self._stack.enter_async_context(SimulatedServer(SimulatedModel()))
+            place = Endpoint(name="simulated", base_url=server.base_url, model="simulated/large")
+            self._simulated = OpenAICompatible(place, concurrency=self._settings.max_concurrency)
+            self._stack.push_async_callback(self._simulated.aclose)
+        return [self._simulated]
+
+
+def _configured(settings: Settings) -> list[Provider]:
+    values: dict[str, str | None] = {}
+    for name, (key, model, base_url) in ENDPOINT_VARIABLES.items():
+        if found := settings.endpoints.get(name):
+            values |= {key: found.key.get_secret_value() if found.key else None, model: found.model, base_url: found.base_url}
+    try:
+        endpoints = configured_endpoints(values)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return [OpenAICompatible(endpoint, concurrency=settings.max_concurrency) for endpoint in endpoints]

@@ -1,0 +1,83 @@
+"""A recorded session as a provider: the same replies, in the same order, without a network."""
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
+
+from providers.errors import ProviderError, RejectedError
+from providers.reading import estimated_usage
+from providers.types import Call, Reply
+
+Recorded = str | Reply | ProviderError
+
+
+class ReplayProvider:
+    """A `Provider` that answers each call with what was recorded under its step key.
+
+    Of the calls that wait together, the one recorded first is answered first, so that what depends on the order of
+    arrival comes out as it did.
+
+    Args:
+        recording: Step key to outcome; or pairs of them in the order of arrival, where a key may occur once for each
+            attempt. When a key's outcomes are used up, its last one is given again.
+    """
+
+    name = "replay"
+    default_model = "replay"
+
+    def __init__(self, recording: Mapping[str, Recorded] | Sequence[tuple[str, Recorded]]) -> None:
+        pairs = recording.items() if isinstance(recording, Mapping) else recording
+        self._left: defaultdict[str, deque[tuple[int, Recorded]]] = defaultdict(deque)
+        for position, (key, outcome) in enumerate(pairs):
+            self._left[key].append((position, outcome))
+        self._waiting: list[int] = []
+
+    def slot(self) -> AbstractAsyncContextManager[None]:
+        """Nothing to wait for."""
+        return nullcontext()
+
+    async def send(self, call: Call) -> Reply:
+        """Return, or raise, the recorded outcome.
+
+        Raises:
+            RejectedError: kind `not_recorded`; nothing was recorded under the step key.
+            ProviderError: The recorded one.
+        """
+        left = self._left.get(call.step_key)
+        if not left:
+            raise RejectedError(
+                f"the recording holds nothing for {call.step_key!r}", kind="not_recorded", provider=self.name
+            )
+        position, outcome = left.popleft() if len(left) > 1 else left[0]
+        await self._turn(position)
+        if isinstance(outcome, ProviderError):
+            raise outcome
+        return _replayed(outcome, call)
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+    async def _turn(self, position: int) -> None:
+        """Wait until no call that was answered earlier waits any more; one is released a turn of the loop."""
+        self._waiting.append(position)
+        try:
+            await asyncio.sleep(0)
+            while min(self._waiting) < position:
+                await asyncio.sleep(0)
+        finally:
+            self._waiting.remove(position)
+
+
+def _replayed(outcome: str | Reply, call: Call) -> Reply:
+    if isinstance(outcome, str):
+        return Reply(
+            text=outcome,
+            model=call.model or "replay",
+            provider="replay",
+            source="replay",
+            usage=estimated_usage(call, outcome),
+            problem=None if outcome.strip() else "empty",
+        )
+    return replace(outcome, provider="replay", source="simulated" if outcome.source == "simulated" else "replay")

@@ -1,0 +1,268 @@
+"""The only place that sends: one policy of retries, one ledger ticket an attempt.
+
+Above: `providers.chain`, and whoever needs a paid call. Below: a `Provider`, which makes single attempts, and a
+`Ledger`, which says whether an attempt may be paid and remembers how it ended. `tenacity` runs the loop; when to try
+again is decided by `wait_before_next`, a plain function.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tenacity import AsyncRetrying, RetryCallState
+
+from providers.errors import BadReplyError, CallCancelled, ProviderError, TransientError
+from providers.parameters import PARAMETER_REFUSED
+from providers.types import Call, Ledger, Provider, Reply, Ticket, Usage
+
+Prices = Mapping[str, tuple[float, float]]
+"""Model id, bare or `provider/model`, to US dollars a million tokens of (prompt, completion)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RetryPolicy:
+    """How often, and after how long, a failed attempt is followed by another."""
+
+    attempts: int = 3
+    """Attempts at most while they fail; 1 = no retry. What is learnt about a parameter or a cap is not counted here."""
+    bad_replies: int = 1
+    """Further attempts after replies with status 200 that could not be read."""
+    first_wait: float = 0.5
+    """Seconds before the second attempt; doubled for each further one."""
+    longest_wait: float = 8.0
+    """Seconds; bound of our own waiting."""
+    longest_asked: float = 120.0
+    """Seconds; a server that asks for more is not waited for."""
+    jitter: float = 0.25
+    """Part of our own waiting, in [0, 1], that is taken off at random, so that siblings do not come back together."""
+    most_tokens: int = 16_000
+    """Bound of the cap on a reply, when it is doubled for thinking that was cut off."""
+    generator: random.Random = field(default_factory=random.Random, compare=False, repr=False)
+    """Source of the jitter; a seeded one makes waits reproducible."""
+
+    def backoff(self, failures: int) -> float:
+        """Return the seconds to wait after so many failures (1 or more) where the server asks for nothing."""
+        wait = min(self.longest_wait, self.first_wait * 2.0 ** (failures - 1))
+        return wait * (1 - self.jitter * self.generator.random())
+
+
+DEFAULT_POLICY = RetryPolicy()
+"""Three attempts, at most 1.5 s of our own waiting between them."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Past:
+    """What happened to a call so far."""
+
+    failures: int = 0
+    """Attempts that failed, unreadable replies included; refused parameters are not counted."""
+    bad_replies: int = 0
+    """Those of them that were unreadable replies."""
+    parameters: int = 0
+    """Attempts that only taught which parameter the server refuses."""
+    cap_doubled: bool = False
+    """Whether the call was sent again with a larger cap."""
+
+
+MOST_PARAMETERS = 8
+"""Refused parameters a call; far above what any server refuses, it only ends what a broken one would not."""
+
+
+def wait_before_next(
+    outcome: Reply | BaseException, past: Past, call: Call, policy: RetryPolicy, now: float
+) -> tuple[float, Past] | None:
+    """Return (seconds to wait before another attempt, the past with this outcome); None = leave it at that.
+
+    Nothing is tried again that could only start after the call's deadline. A reply whose thinking was cut off is worth
+    one more attempt under twice the cap; of errors, transient ones are tried again, and an unreadable reply once.
+
+    Args:
+        outcome: How the last attempt ended.
+        past: What happened before it.
+        now: Time on the clock of `call.deadline`.
+    """
+    wait = 0.0
+    if isinstance(outcome, Reply):
+        if outcome.problem != "thinking_truncated" or past.cap_doubled or call.max_tokens >= policy.most_tokens:
+            return None
+        past = replace(past, cap_doubled=True)
+    elif isinstance(outcome, TransientError) and outcome.kind == PARAMETER_REFUSED:
+        past = replace(past, parameters=past.parameters + 1)
+        if past.parameters > MOST_PARAMETERS:
+            return None
+    elif isinstance(outcome, TransientError | BadReplyError):
+        unreadable = isinstance(outcome, BadReplyError)
+        past = replace(past, failures=past.failures + 1, bad_replies=past.bad_replies + unreadable)
+        asked = outcome.retry_after
+        if (
+            past.failures >= policy.attempts
+            or past.bad_replies > policy.bad_replies
+            or (asked or 0) > policy.longest_asked
+        ):
+            return None
+        wait = policy.backoff(past.failures) if asked is None else asked
+    else:
+        return None
+    late = call.deadline is not None and now + wait >= call.deadline
+    return None if late else (wait, past)
+
+
+async def ask(
+    call: Call,
+    provider: Provider,
+    ledger: Ledger,
+    *,
+    policy: RetryPolicy = DEFAULT_POLICY,
+    prices: Prices | None = None,
+    clean: Callable[[str], str] = str,
+) -> Reply:
+    """Return the provider's reply to a call; at most one attempt at a time is under way.
+
+    Each attempt waits for one of the provider's slots, opens a ticket, is sent, and closes the ticket with its reply or
+    its error, also where it is cancelled. It takes at most `call.timeout` seconds and ends at the deadline. A ticket that
+    recalls how the attempt ended before a restart is not sent.
+
+    Args:
+        policy: When to try again.
+        prices: For the cost of replies that bring none.
+        clean: Redacts what the ledger and the caller get to see: text and reasoning of replies, messages of errors.
+
+    Raises:
+        ProviderError: The last one; `BudgetSpent` where the ledger refuses an attempt.
+        asyncio.CancelledError: The caller withdrew; the ticket was closed with `CallCancelled`.
+    """
+    course = _Course(call, provider, ledger, policy, prices or {}, clean)
+    retrying = AsyncRetrying(sleep=asyncio.sleep, retry=course.goes_on, wait=course.wait)
+    return await retrying(course.attempt)
+
+
+class _Course:
+    """One `ask` under way: what tenacity calls back, and what changes between attempts."""
+
+    def __init__(
+        self,
+        call: Call,
+        provider: Provider,
+        ledger: Ledger,
+        policy: RetryPolicy,
+        prices: Prices,
+        clean: Callable[[str], str],
+    ) -> None:
+        self._call, self._provider, self._ledger = call, provider, ledger
+        self._policy, self._prices, self._clean = policy, prices, clean
+        self._past = Past()
+        self._recalled = False
+        self._wait = 0.0
+
+    async def attempt(self) -> Reply:
+        """Make one attempt, paid or recalled."""
+        async with AsyncExitStack() as stack:
+            await self._enter_slot(stack)
+            ticket = await self._ledger.open(self._call)
+            self._recalled = ticket.recalled is not None
+            outcome = ticket.recalled or await self._paid(ticket)
+        if isinstance(outcome, ProviderError):
+            raise outcome
+        return outcome
+
+    def goes_on(self, state: RetryCallState) -> bool:
+        """Say whether another attempt follows, and prepare it."""
+        assert state.outcome is not None  # tenacity asks after an attempt only
+        outcome = state.outcome.exception() or state.outcome.result()
+        now = asyncio.get_running_loop().time()
+        following = wait_before_next(outcome, self._past, self._call, self._policy, now)
+        if following is None:
+            return False
+        doubled = self._past.cap_doubled
+        self._wait, self._past = following
+        if self._past.cap_doubled and not doubled:
+            self._call = self._call.with_max_tokens(min(2 * self._call.max_tokens, self._policy.most_tokens))
+        return True
+
+    def wait(self, state: RetryCallState) -> float:
+        """Return the seconds until the next attempt; those of a recalled attempt have long passed."""
+        return 0.0 if self._recalled else self._wait
+
+    async def _enter_slot(self, stack: AsyncExitStack) -> None:
+        try:
+            async with asyncio.timeout_at(self._call.deadline):
+                await stack.enter_async_context(self._provider.slot())
+        except TimeoutError:
+            raise self._error(
+                TransientError, f"the deadline passed while the call waited for {self._provider.name}", "deadline"
+            ) from None
+
+    async def _paid(self, ticket: Ticket) -> Reply | ProviderError:
+        """Send and close the ticket, whatever happens."""
+        outcome: Reply | ProviderError
+        try:
+            outcome = self._cleaned(await self._sent())
+        except ProviderError as error:
+            error.args = (self._clean(str(error)),)
+            outcome = error
+        except BaseException as error:
+            name, cancelled = type(error).__name__, isinstance(error, asyncio.CancelledError)
+            kind, cls = ("cancelled", CallCancelled) if cancelled else ("internal", ProviderError)
+            lost = self._error(cls, f"the call to {self._provider.name} ended with {name}", kind)
+            await _even_if_cancelled(self._ledger.close(ticket, lost))
+            raise
+        await _even_if_cancelled(self._ledger.close(ticket, outcome))
+        return outcome
+
+    async def _sent(self) -> Reply:
+        """Send, within the time of one attempt."""
+        now = asyncio.get_running_loop().time()
+        end = now + self._call.timeout
+        if self._call.deadline is not None:
+            end = min(end, self._call.deadline)
+        try:
+            async with asyncio.timeout_at(end):
+                return await self._provider.send(self._call)
+        except TimeoutError:
+            raise self._error(
+                TransientError, f"{self._provider.name} did not answer within {end - now:.3g} s", "timeout"
+            ) from None
+
+    def _cleaned(self, reply: Reply) -> Reply:
+        return replace(
+            reply,
+            text=self._clean(reply.text),
+            reasoning=self._clean(reply.reasoning),
+            usage=priced(reply.usage, self._prices, reply.model, self._call.model, f"{reply.provider}/{reply.model}"),
+        )
+
+    def _error(self, cls: type[ProviderError], message: str, kind: str) -> ProviderError:
+        return cls(
+            message,
+            kind=kind,
+            # Only providers over HTTP have an address; the port does not ask for one.
+            endpoint=str(getattr(self._provider, "url", "")),
+            model=self._call.model or self._provider.default_model,
+            provider=self._provider.name,
+        )
+
+
+def priced(usage: Usage, prices: Prices, *models: str | None) -> Usage:
+    """Return the usage with its cost: the server's own, else by the price of the first model that has one."""
+    price = next((prices[model] for model in models if model and model in prices), None)
+    if usage.cost_usd is not None or price is None:
+        return usage
+    per_prompt, per_completion = price
+    return replace(
+        usage, cost_usd=(usage.prompt_tokens * per_prompt + usage.completion_tokens * per_completion) / 1_000_000
+    )
+
+
+async def _even_if_cancelled(closing: Coroutine[Any, Any, None]) -> None:
+    """Let `closing` come to its end although the caller is cancelled meanwhile; then the cancellation goes on."""
+    task = asyncio.ensure_future(closing)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        if not task.cancelled() and (error := task.exception()):
+            raise error
+        raise

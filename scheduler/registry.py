@@ -1,0 +1,39 @@
+"""Policies by name."""
+
+from typing import Any
+
+from scheduler.auction import Auction
+from scheduler.errors import InvalidInputError
+from scheduler.fixed import Fixed, Router
+from scheduler.policy import Policy
+from scheduler.regime import RegimeBank
+from scheduler.types import Costs
+
+FIXED = ("always-s1", "always-s2", "static")
+POLICIES = ("regime", "auction", "router", *FIXED)
+"""Names of all policies, the default first."""
+
+
+def make_policy(name: str, costs: Costs | None = None, **knobs: Any) -> Policy[Any]:
+    """Return a fresh policy with an empty library.
+
+    Args:
+        name: One of `POLICIES`.
+        costs: What the two modes cost.
+        knobs: Settings of that policy, as its class documents them.
+
+    Raises:
+        InvalidInputError: No such policy, or no such knob.
+    """
+    if name not in POLICIES:
+        raise InvalidInputError("policy", f"{name!r} is none of {', '.join(POLICIES)}")
+    try:
+        if name == "regime":
+            return RegimeBank(costs, **knobs)
+        if name == "auction":
+            return Auction(costs, **knobs)
+        if name == "router":
+            return Router(costs, **knobs)
+        return Fixed(name, costs, **knobs)
+    except TypeError as error:
+        raise InvalidInputError("policy", f"{name} does not take these settings: {error}") from error
