@@ -1,9 +1,12 @@
 """From everything that was proposed to what may be claimed: answer, status, confidence, evidence, summary. Pure."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from booster.session import AnswerStatus, Conclusion, Evidence, PooledAnswer, Session, Status, StopReason
+from providers.parsing import parse_proposals
 from providers.types import Proposal, Reply
 from verifier.answers import extract_answer, vote_key
 from verifier.consensus import vote
@@ -50,22 +53,33 @@ def read_answer(reply: Reply) -> Proposal | None:
 
 
 def _rationale(text: str) -> str:
-    from providers.parsing import parse_proposals
-
+    """Return what a reply says beside its answer: the field we asked for, else its first sentences."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        document = None
+    if isinstance(document, dict) and isinstance(document.get("rationale"), str):
+        return str(document["rationale"]).strip()
     proposals, _ = parse_proposals(text, limit=1)
-    if proposals and proposals[0].rationale:
-        return proposals[0].rationale
-    return proposals[0].text if proposals else ""
+    if proposals:
+        return proposals[0].rationale or proposals[0].text
+    return text.rpartition("</think>")[2].strip() if document is None else ""
 
 
 def standing(session: Session) -> Standing:
-    """Return the answer that stands, and why.
+    """Return the answer that stands, and why; see `standing_of`."""
+    return standing_of(session.answers)
+
+
+@lru_cache(maxsize=256)
+def standing_of(answers: tuple[PooledAnswer, ...]) -> Standing:
+    """Return what can be said of a pool of answers.
 
     An answer that fails a check is out. One that held every check that ran on it is `verified`. Else the most frequent
     answer is `agreed` if at least three, and at least half of all drawn, say the same. Else the answer that the steps led
     to stands, unverified.
     """
-    sound = [pooled for pooled in session.answers if not _outcomes(pooled, "fail")]
+    sound = [pooled for pooled in answers if not _outcomes(pooled, "fail")]
     proven = [pooled for pooled in sound if pooled.answer is not None and _outcomes(pooled, "pass")]
     if proven:
         best = _represent(proven)
@@ -74,7 +88,7 @@ def standing(session: Session) -> Standing:
         )
     answered = [pooled for pooled in sound if pooled.answer is not None]
     if not answered:
-        return Standing(evidence=tuple(item for pooled in session.answers for item in _check_evidence(pooled))[:10])
+        return Standing(evidence=tuple(item for pooled in answers for item in _check_evidence(pooled))[:10])
     ballots = _independent(sound)
     verdict = vote([(pooled.key, pooled.answer) for pooled in ballots])
     if verdict.votes >= AGREEING and 2 * verdict.votes >= verdict.samples:

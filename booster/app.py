@@ -26,7 +26,7 @@ from booster.wiring import Wiring
 from booster.work import Body, Events, Listener, Run, Worker, fold
 from providers.chain import how_to_configure
 from providers.types import Message, Provider, Sampler
-from verifier.checks import CheckVerifier, parse_check
+from verifier.checks import CheckVerifier, parse_checks
 from verifier.heuristic import HeuristicVerifier
 from verifier.types import Candidate, Check
 
@@ -333,12 +333,11 @@ class Booster:
         iterations = min(effective.iterations, effective.max_steps)
         if iterations < effective.iterations:
             warnings.append(f"iterations: {effective.iterations} was cut to maxSteps, {effective.max_steps}")
-        parsed = [parse_check(check) for check in checks]
         problem = Problem(
             task=self._wiring.redact(task),
             messages=tuple(messages),
             request=dict(request or {}),
-            checks=tuple(replace(check, id=check.id or f"check{number}") for number, check in enumerate(parsed, 1)),
+            checks=parse_checks(checks),
             expected_answer_format=expected_answer_format,
         )
         return Session(

@@ -1,16 +1,31 @@
 """Frozen dataclasses to plain JSON values with camelCase keys, and back.
 
 Field names are translated; keys of free-form mappings (`options`, `request`, messages) are left as their author wrote
-them. `decode` ignores keys it does not know, so that an older program reads what a newer one wrote.
+them. `decode` ignores keys it does not know, so that an older program reads what a newer one wrote. How a class is
+translated is worked out once, at first use.
 """
 
 import types
-from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from decimal import Decimal
+from fractions import Fraction
 from functools import cache
-from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
+
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
+class _Field(NamedTuple):
+    name: str
+    key: str
+    get: Callable[[Any], Any]
+    revive: Callable[[Any], Any] | None
+    """None = the JSON value is the field's value."""
+    required: bool
 
 
 def camel(name: str) -> str:
@@ -19,21 +34,18 @@ def camel(name: str) -> str:
     return head + "".join(word.capitalize() for word in tail)
 
 
-@cache
-def _layout(cls: type) -> tuple[tuple[Field[Any], str, Any], ...]:
-    hints = get_type_hints(cls)
-    return tuple((item, camel(item.name), hints[item.name]) for item in fields(cls))
-
-
 def encode(value: Any) -> Any:
-    """Return dataclasses as dictionaries and tuples as lists, recursively; other values as they are."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {key: encode(getattr(value, item.name)) for item, key, _ in _layout(type(value))}
+    """Return dataclasses as dictionaries and tuples as lists, recursively; exact numbers as text; other values as they are."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if is_dataclass(kind):
+        return {field.key: encode(field.get(value)) for field in _layout(kind)}
     if isinstance(value, Mapping):
         return {key: encode(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [encode(item) for item in value]
-    return value
+    return str(value) if isinstance(value, Decimal | Fraction) else value
 
 
 def decode(cls: type[T], data: Mapping[str, Any]) -> T:
@@ -43,26 +55,43 @@ def decode(cls: type[T], data: Mapping[str, Any]) -> T:
         ValueError: a field without default is missing; the text names it.
     """
     values = {}
-    for item, key, hint in _layout(cls):
+    for name, key, _, revive, required in _layout(cls):
         if key in data:
-            values[item.name] = _revive(hint, data[key])
-        elif item.default is MISSING and item.default_factory is MISSING:
-            raise ValueError(f"{cls.__name__}.{item.name} is missing")
+            found = data[key]
+            values[name] = found if revive is None or found is None else revive(found)
+        elif required:
+            raise ValueError(f"{cls.__name__}.{name} is missing")
     return cls(**values)
 
 
-def _revive(hint: Any, value: Any) -> Any:
-    if value is None:
-        return None
-    origin = get_origin(hint)
+@cache
+def _layout(cls: type) -> tuple[_Field, ...]:
+    hints = get_type_hints(cls)
+    return tuple(
+        _Field(
+            name=field.name, key=camel(field.name), get=attrgetter(field.name), revive=_reviver(hints[field.name]),
+            required=field.default is MISSING and field.default_factory is MISSING,
+        )
+        for field in fields(cls)
+    )  # fmt: skip
+
+
+def _reviver(hint: Any) -> Callable[[Any], Any] | None:
+    """Return the function that turns a JSON value into what the hint says; None where nothing is to be done."""
+    origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        options = [option for option in get_args(hint) if option is not type(None)]
-        return _revive(options[0], value) if len(options) == 1 else value
+        options = [option for option in arguments if option is not type(None)]
+        return _reviver(options[0]) if len(options) == 1 else None
+    if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
+        inner = _reviver(arguments[0])
+        return tuple if inner is None else lambda items: tuple(map(inner, items))
     if origin is tuple:
-        inner = get_args(hint)
-        if len(inner) == 2 and inner[1] is Ellipsis:
-            return tuple(_revive(inner[0], item) for item in value)
-        return tuple(_revive(part, item) for part, item in zip(inner, value, strict=True))
+        parts = [_reviver(argument) or _same for argument in arguments]
+        return lambda items: tuple(part(item) for part, item in zip(parts, items, strict=True))
     if isinstance(hint, type) and is_dataclass(hint):
-        return decode(cast("type[Any]", hint), value)
+        return lambda data: decode(cast("type[Any]", hint), data)
+    return None
+
+
+def _same(value: Any) -> Any:
     return value

@@ -73,10 +73,9 @@ class Config(Options):
     """Options of one solve; every one may be given with the call."""
 
     also_known: ClassVar[Mapping[str, str]] = {"candidates": "num_candidates"}
-    elsewhere: ClassVar[Mapping[str, str]] = {
-        spelling: "it is set for the whole process, in a config file or the environment"
-        for spelling in Process.spellings()
-    }
+    elsewhere: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        Process.spellings(), "it is set for the whole process, in a config file or the environment"
+    )
 
     iterations: Whole = Field(
         default=8, ge=1, le=64, description="Iterations of one solve; more than `maxSteps` are cut"

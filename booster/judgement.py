@@ -3,6 +3,7 @@
 Above: `booster.app`. Below: `scheduler` decides and learns in memory; the journal keeps the library under a revision.
 """
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -39,6 +40,7 @@ class Library:
         self._policy: Policy[Any] = make_policy(POLICY)
         self._rev: int | None = None
         self._since: list[Experience] = []
+        self._writing = asyncio.Lock()
 
     async def load(self) -> None:
         """Take over what is stored; experience of this process that is not stored yet is learnt on top."""
@@ -55,9 +57,13 @@ class Library:
 
     async def save(self) -> None:
         """Write what was learnt; the loser of a race learns its own experience on top of the winner's and tries again."""
-        if not self._since:
-            return
+        async with self._writing:
+            await self._save()
+
+    async def _save(self) -> None:
         for _ in range(ATTEMPTS):
+            if not self._since:
+                return
             written, state = len(self._since), {"policy": POLICY, "library": self._policy.dump()}
             try:
                 self._rev = await self._store.save_state(self._namespace, self._rev, state)

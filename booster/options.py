@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, Final, Literal, NoReturn, Self, get_args, get_origin
 
-import annotated_types
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
@@ -178,8 +177,8 @@ def allowed(field: FieldInfo) -> str:
     choices = [choice for part in (field.annotation, *get_args(field.annotation)) for choice in _choices(part)]
     if choices:
         return " or ".join(f'"{choice}"' for choice in choices)
-    low = next((item.ge for item in field.metadata if isinstance(item, annotated_types.Ge)), None)
-    high = next((item.le for item in field.metadata if isinstance(item, annotated_types.Le)), None)
+    low = next((item.ge for item in field.metadata if hasattr(item, "ge")), None)
+    high = next((item.le for item in field.metadata if hasattr(item, "le")), None)
     if low is None:
         return "true or false"
     kind = "a whole number" if field.annotation is int else "a number"

@@ -7,6 +7,8 @@ import math
 
 from booster.session import Session
 from scheduler.types import Outcome, Signals
+from verifier.answers import vote_key
+from verifier.heuristic import near_repeat
 from verifier.types import Candidate
 
 _CHARACTERS_PER_TOKEN = 4
@@ -44,8 +46,6 @@ def signals(session: Session, spent: float) -> Signals:
 
 def disagreement(session: Session) -> float:
     """Return 1 - (largest share of equal answers) over the sampled answers; 0 where fewer than two were read."""
-    from verifier.answers import vote_key
-
     keys = [vote_key(pooled.answer) for pooled in session.answers if pooled.answer is not None]
     return 1 - max(keys.count(key) for key in keys) / len(keys) if len(keys) > 1 else 0.0
 
@@ -65,8 +65,6 @@ def outcome_of(session: Session, winner: Candidate | None, *, intuition: bool) -
 
 def failed(session: Session, winner: Candidate | None) -> bool:
     """Say whether a System 1 attempt has to be taken up by System 2."""
-    from verifier.heuristic import near_repeat
-
     if winner is None or winner.failed_checks:
         return True
     return winner.proposal.answer is None and near_repeat(winner.proposal.text, session.step_texts)

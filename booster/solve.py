@@ -6,7 +6,7 @@ decide -> generate -> verify -> select -> apply -> metacontrol -> report, again 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from booster.answer import conclude, has_content, standing
+from booster.answer import conclude, has_content, standing, standing_of
 from booster.attempt import Attempt, Parts, attempt_step, final_answer, pooled, run_beam
 from booster.codec import encode
 from booster.metacontrol import improves, react
@@ -157,7 +157,7 @@ def _applies(session: Session, opened: Opened, answers: Sequence[PooledAnswer]) 
     """A whole answer goes on the scratchpad only where it ends the solve; a mere guess would mislead the steps."""
     if opened.granularity == "step" or not answers:
         return True
-    stands = standing(replace(session, answers=(*session.answers, *answers)))
+    stands = standing_of((*session.answers, *answers))
     return stands.settled or opened.iteration >= session.iterations or session.config.scheduler == "system1"
 
 

@@ -64,6 +64,7 @@ class Worker:
     def __init__(self, journal: Journal, wiring: Wiring, verifiers: Sequence[Verifier]) -> None:
         self._journal, self._wiring, self._verifiers = journal, wiring, verifiers
         self._libraries: dict[str, Library] = {}
+        self._loading = asyncio.Lock()
 
     async def work(self, run: Run, body: Body, events: Events = ()) -> None:
         """Take the session over, run `body` on it, and leave `run.result` behind.
@@ -148,11 +149,14 @@ class Worker:
             await self._record(run, run.session, [("concluded", encode(conclusion))], ledger.spent.seconds)
 
     async def _library(self, namespace: str) -> Library:
-        if namespace not in self._libraries:
-            library = Library(self._journal, namespace)
-            await library.load()
-            self._libraries[namespace] = library
-        return self._libraries[namespace]
+        """Return what the namespace has learnt; loaded once a process, by whoever comes first."""
+
+        async with self._loading:
+            if namespace not in self._libraries:
+                library = Library(self._journal, namespace)
+                await library.load()
+                self._libraries[namespace] = library
+            return self._libraries[namespace]
 
 
 class Purse:

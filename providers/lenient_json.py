@@ -40,7 +40,7 @@ _KEY = re.compile(
     r"|\"(\w{1,40})\"\s*(?=[\"{\[])"
 )
 _QUOTED_KEY = re.compile(r"[\"'“](?:[^\"'”\\\n]){1,60}[\"'”]\s*[:：]")
-_NUMBER = re.compile(r"[-+]?(?:\d[\d_]*)?\.?\d+(?:[eE][-+]?\d+)?\.?(?![\w])|[-+]?Infinity\b")
+_NUMBER = re.compile(r"[-+]?(?:\d[\d_]*+(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?(?!\w)|[-+]?Infinity\b")
 _LITERAL = re.compile(r"(?:null|true|false|None|True|False|undefined|NaN|nil)\b")
 _BARE = re.compile(
     rf"[^\n{{}}\[\]\"',:](?:[^\n{{}}\[\]]){{0,600}}?"
@@ -49,8 +49,14 @@ _BARE = re.compile(
 _CALL = re.compile(r"[A-Za-z_][\w.]{0,60}(?=\()")
 _KEYWORD_ARGUMENT = re.compile(r"\(\s*[A-Za-z_]\w{0,40}\s*=[^=]")
 _STRING_PREFIX = re.compile(r"[rRfFbBuU]{1,2}(?=[\"'])")
-_SPACE = re.compile(r"(?:\s|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)|#[^\n]*)*")
-_SEPARATORS = re.compile(r"(?:\s|[,，;、]|\.\.\.|…|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)|#[^\n]*)*")
+_COMMENT = r"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)|#[^\n]*+"
+_SPACE = re.compile(rf"(?:\s++|{_COMMENT})*+")
+_SEPARATORS = re.compile(rf"(?:[\s,，;、]++|\.\.\.|…|{_COMMENT})*+")
+_NOISE = re.compile(r"[^,{}\[\]]{1,300}")
+_CUT_KEY = re.compile(r"[\"']?[\w ]{0,60}[\"']?\s*\Z")
+_PLUS = re.compile(r"\s*\+\s*(?=[\"'])")
+_DRIVE = re.compile(r"(?<![A-Za-z])[A-Za-z]:\\[^\\\s]")
+_BEFORE_FORGOTTEN = re.compile(r"(?:,|\}\s*,?\s*\{)\s*\Z")
 _RESUME = re.compile(r"[{\]]")
 
 _LITERALS: dict[str, Any] = {"true": True, "True": True, "false": False, "False": False}
@@ -167,7 +173,7 @@ class LenientReader:
             return _LITERALS.get(literal.group())
         if number := _NUMBER.match(self._text, self._at):
             self._at = number.end()
-            return Number(number.group()) if number.group()[-1].isdigit() else None
+            return None if number.group().endswith("y") else Number(number.group())
         if in_object and char in ",，}])":
             return None
         bare = _BARE.match(self._text, self._at) if in_object else None
@@ -207,10 +213,10 @@ class LenientReader:
     def _skip_noise(self, pairs: list[tuple[str, Any]]) -> bool:
         """Move to the next comma or closing brace; False where the text ends before."""
         if not pairs:
-            if re.compile(r"[\"']?[\w ]{0,60}[\"']?\s*\Z").match(self._text, self._at):
+            if _CUT_KEY.match(self._text, self._at):
                 return False
             raise NotJson
-        noise = re.compile(r"[^,{}\[\]]{1,300}").match(self._text, self._at)
+        noise = _NOISE.match(self._text, self._at)
         if noise is None:
             raise NotJson
         self._pay(10)
@@ -266,7 +272,7 @@ class LenientReader:
     def _joined_strings(self, *, in_object: bool, bare_keys: bool) -> Any:
         """Read a string, and those that a `+` adds to it."""
         value = self._string(in_object=in_object, bare_keys=bare_keys)
-        while value is not _CUT and (plus := re.compile(r"\s*\+\s*(?=[\"'])").match(self._text, self._at)):
+        while value is not _CUT and (plus := _PLUS.match(self._text, self._at)):
             self._at = plus.end()
             more = self._string(in_object=in_object, bare_keys=bare_keys)
             value = _CUT if more is _CUT else value + more
@@ -316,13 +322,13 @@ class LenientReader:
         """Tell whether a backslash and a quote end a Windows path and its string, as in a folder name."""
         if token.group()[1:] not in "\"'" or not after.match(self._text, token.end()):
             return False
-        return bool(re.search(r"(?<![A-Za-z])[A-Za-z]:\\[^\\\s]", self._text[begin : token.start()][-200:]))
+        return _DRIVE.search(self._text, max(begin, token.start() - 200), token.start()) is not None
 
     def _forgotten_quote(self, begin: int, quote: int) -> int:
         """Return where a string ended without its quote, if the quote at `quote` opens the next key; else 0."""
         if not _UNCLOSED_BEFORE_KEY.match(self._text, quote):
             return 0
-        before = re.search(r"(?:,|\}\s*,?\s*\{)\s*\Z", self._text[max(begin, quote - 40) : quote])
+        before = _BEFORE_FORGOTTEN.search(self._text[max(begin, quote - 40) : quote])
         return max(begin, quote - 40) + before.start() if before else 0
 
 

@@ -16,6 +16,7 @@ import asyncio
 import json
 import os
 import signal
+import sys
 import threading
 from collections.abc import Sequence
 from typing import get_args
@@ -97,7 +98,8 @@ async def _serve(server: SimulatedServer, until_stdin_closes: bool) -> None:
     async with server:
         if until_stdin_closes:
             threading.Thread(target=_watch_stdin, args=(loop, stop), daemon=True).start()
-        print(json.dumps({"simulated": True, "base_url": server.base_url, "pid": os.getpid()}), flush=True)
+        sys.stdout.write(json.dumps({"simulated": True, "base_url": server.base_url, "pid": os.getpid()}) + "\n")
+        sys.stdout.flush()
         await stop.wait()
 
 

@@ -215,9 +215,9 @@ def order(rng: Random, language: Language) -> SimulatedTask:
     text, clue, first, following = _ORDER[language]
     clues = [clue.format(x=x, y=y) for x, y in pairwise(runners)]
     rng.shuffle(clues)
-    steps = [first.format(y=runners[0], place=1)]
-    for number in range(2, place + 1):
-        steps.append(following.format(x=runners[number - 2], y=runners[number - 1], place=number))
+    placed = list(enumerate(pairwise(runners[:place]), start=2))
+    steps = [following.format(x=x, y=y, place=number) for number, (x, y) in placed]
+    steps.insert(0, first.format(y=runners[0], place=1))
     others = [runner for runner in runners if runner != runners[place - 1]]
     rng.shuffle(others)
     return SimulatedTask(

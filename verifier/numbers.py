@@ -174,7 +174,7 @@ def _is_plain_unit(quantity: Quantity) -> bool:
 
 
 def _is_unit_word(word: str) -> bool:
-    if word in _SYMBOL or len(word) == 1 and (word in "'\"‰" or unicodedata.category(word) == "Sc"):
+    if word in _SYMBOL or (len(word) == 1 and (word == "‰" or unicodedata.category(word) == "Sc")):
         return True
     if word in SCALE_WORDS or word.startswith(_SCALES) or not all(_is_letter(char) or char in "°µ" for char in word):
         return False

@@ -3,22 +3,22 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Connection
 
 from booster.journal import schema
 from booster.journal.writes import Head, Write, plan_all
 
 
-async def carry_out(connection: AsyncConnection, writes: Sequence[Write]) -> list[Any]:
+def carry_out(connection: Connection, writes: Sequence[Write]) -> list[Any]:
     """Write and commit; return one outcome a write: its result, or the exception that refused it.
 
     Raises:
         sqlalchemy.exc.SQLAlchemyError: nothing at all was written.
     """
-    async with connection.begin():
+    with connection.begin():
         ids = sorted({write.session_id for write in writes})
-        found = await connection.execute(schema.SELECT_HEADS, {"ids": ids})
-        heads = {row["id"]: Head(**row) for row in found.mappings()}
+        found = connection.execute(schema.SELECT_HEADS, {"ids": ids})
+        heads = {row.id: Head(**row._asdict()) for row in found}
         rows, outcomes = plan_all(writes, heads)
         touched = [
             {
@@ -39,5 +39,5 @@ async def carry_out(connection: AsyncConnection, writes: Sequence[Write]) -> lis
             (schema.UPDATE_HEAD, touched),
         ):
             if parameters:
-                await connection.execute(statement, parameters)
+                connection.execute(statement, parameters)
     return outcomes

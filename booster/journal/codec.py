@@ -73,8 +73,7 @@ class Codec:
         It is taken over the redacted request: a session that is read back asks with its secrets already replaced.
         """
         request = [call.messages, call.model, call.request, call.max_tokens]
-        text = json.dumps(self.plain(request), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return hashlib.sha256(_CANONICAL.encode(self.plain(request)).encode()).hexdigest()
 
     def prompt(self, call: Call) -> str:
         """Return the conversation as redacted text, cut to `PROMPT_CHARS`."""
@@ -83,13 +82,18 @@ class Codec:
         )
 
 
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_ESCAPED = json.JSONEncoder(separators=(",", ":"))
+_CANONICAL = json.JSONEncoder(separators=(",", ":"), sort_keys=True)
+
+
 def dumps(value: Any) -> str:
     """Return compact JSON of plain values; text stays readable unless it cannot be encoded (a lone surrogate)."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = _COMPACT.encode(value)
     try:
         text.encode()
     except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":"))
+        return _ESCAPED.encode(value)
     return text
 
 

@@ -8,9 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from booster.journal.errors import JournalError
 
@@ -20,7 +19,7 @@ BUSY_SECONDS = 30
 READERS = 4
 """Connections for reading; there is one more for the writer."""
 
-_DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+psycopg"}
+_DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
 
 _ADVICE = (
     ("database or disk is full", "the disk is full; free some space and repeat, nothing of this write was kept"),
@@ -34,7 +33,7 @@ _ADVICE = (
 
 
 def parse_url(url: str) -> URL:
-    """Return the URL with the async driver that is used here.
+    """Return the URL with the driver that is used here.
 
     Raises:
         JournalError: it names no database that can hold a journal.
@@ -80,16 +79,15 @@ def explain(error: Exception, url: URL) -> JournalError:
     return JournalError(f"journal {place(url)}: {advice}")
 
 
-def open_engine(url: URL) -> AsyncEngine:
+def open_engine(url: URL) -> Engine:
     """Return an engine; connections whose execution option `write` is true lock the SQLite file when they begin."""
+    pool = {"pool_size": READERS + 1, "max_overflow": 0, "pool_timeout": BUSY_SECONDS}
     if url.get_backend_name() != "sqlite":
-        return create_async_engine(url, pool_size=READERS, pool_pre_ping=True)
+        return create_engine(url, pool_pre_ping=True, **pool)
     _create_file(Path(str(url.database)))
-    engine = create_async_engine(
-        url, pool_size=READERS, max_overflow=1, pool_timeout=BUSY_SECONDS, connect_args={"timeout": BUSY_SECONDS}
-    )
-    event.listen(engine.sync_engine, "connect", _configure)
-    event.listen(engine.sync_engine, "begin", _begin)
+    engine = create_engine(url, **pool)
+    event.listen(engine, "connect", _configure)
+    event.listen(engine, "begin", _begin)
     return engine
 
 
@@ -131,7 +129,7 @@ def _enter_wal(cursor: Any) -> None:
         except sqlite3.OperationalError as error:
             if "locked" not in str(error) or time.monotonic() > patience:
                 raise
-            time.sleep(0.005)  # blocks the loop for moments, and only while a journal is opened
+            time.sleep(0.005)
 
 
 def _begin(connection: Connection) -> None:

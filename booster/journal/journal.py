@@ -3,18 +3,18 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack, asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Executable, RowMapping, Select, delete, insert, select, update
+from sqlalchemy import URL, Connection, Engine, Select, Update, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from booster.journal import schema
 from booster.journal.base import BaseJournal, check_take_over
 from booster.journal.codec import Redact, dumps, identity, now
-from booster.journal.engine import explained, open_engine, parse_url
+from booster.journal.engine import READERS, explained, open_engine, parse_url
 from booster.journal.errors import JournalError, SessionBusy, UnknownSession, state_conflict
 from booster.journal.owner import Owner
 from booster.journal.schema import calls, clients, events, scheduler_state, sessions
@@ -26,11 +26,14 @@ from booster.journal.writes import Row, Write
 class SqlJournal(BaseJournal):
     """Implements `Journal`. Reads run on a pool of connections; every write goes through one task."""
 
-    def __init__(self, engine: AsyncEngine, url: URL, writer: Writer, owner: Owner, redact: Redact) -> None:
+    def __init__(
+        self, engine: Engine, url: URL, writer: Writer, readers: Executor, owner: Owner, redact: Redact
+    ) -> None:
         super().__init__(redact)
         self._engine = engine
         self._url = url
         self._writer = writer
+        self._readers = readers
         self._owner = owner
 
     @classmethod
@@ -50,26 +53,22 @@ class SqlJournal(BaseJournal):
             JournalError: the URL, the file, its schema or its directory does not allow it; the text says what to do.
         """
         parsed = parse_url(url)
-        with explained(parsed):
-            owner = Owner(owner_dir or _default_owner_dir(parsed))
-        try:
+        loop = asyncio.get_running_loop()
+        with ExitStack() as stack:
+            readers = stack.enter_context(ThreadPoolExecutor(READERS, "journal reader"))
+            thread = stack.enter_context(ThreadPoolExecutor(1, "journal writer"))
             with explained(parsed):
+                owner = stack.enter_context(closing(Owner(owner_dir or _default_owner_dir(parsed))))
                 engine = open_engine(parsed)
+                stack.callback(engine.dispose)
+                connection = await loop.run_in_executor(thread, _connect, engine)
+            stack.callback(connection.close)
+            writer = Writer(connection, thread, parsed)
+            writer.start()
             try:
-                with explained(parsed):
-                    await _prepare(engine)
-                    connection = await engine.execution_options(write=True).connect()
-                writer = Writer(connection, parsed)
-                writer.start()
-                try:
-                    yield cls(engine, parsed, writer, owner, redact)
-                finally:
-                    await writer.stop()
-                    await connection.close()
+                yield cls(engine, parsed, writer, readers, owner, redact)
             finally:
-                await engine.dispose()
-        finally:
-            owner.release()
+                await writer.stop()
 
     def enqueue(self, write: Write) -> asyncio.Future[Any]:
         """See `BaseJournal.enqueue`."""
@@ -79,10 +78,10 @@ class SqlJournal(BaseJournal):
         """See `Journal.create`."""
         row = self._session_row(session_id, spec, task)
 
-        async def work(connection: AsyncConnection) -> None:
-            if await connection.scalar(select(sessions.c.id).where(sessions.c.id == session_id)) is not None:
+        def work(connection: Connection) -> None:
+            if connection.scalar(select(sessions.c.id).where(sessions.c.id == session_id)) is not None:
                 raise JournalError(f"there is a session {session_id!r} already")
-            await connection.execute(insert(sessions), row)
+            connection.execute(insert(sessions), row)
 
         await self._writer.transaction(work)
         return SessionRecord.from_row(row)
@@ -119,11 +118,11 @@ class SqlJournal(BaseJournal):
     async def delete(self, session_id: str) -> None:
         """See `Journal.delete`."""
 
-        async def work(connection: AsyncConnection) -> None:
-            owner = (await self._locked(connection, session_id))["owner"]
+        def work(connection: Connection) -> None:
+            owner = _locked(connection, session_id)["owner"]
             if owner not in (None, self._owner.name) and self.is_alive(owner):
                 raise SessionBusy(session_id, owner)
-            await connection.execute(delete(sessions).where(sessions.c.id == session_id))
+            connection.execute(delete(sessions).where(sessions.c.id == session_id))
 
         await self._writer.transaction(work)
         if self._engine.dialect.name == "sqlite":
@@ -133,14 +132,14 @@ class SqlJournal(BaseJournal):
         """See `Journal.take_over`."""
         mine = self._owner.name
 
-        async def work(connection: AsyncConnection) -> int:
-            row = await self._locked(connection, session_id)
+        def work(connection: Connection) -> int:
+            row = _locked(connection, session_id)
             check_take_over(session_id, row["owner"], mine=mine, again=again, is_alive=self.is_alive)
             epoch: int = row["epoch"] + 1
             taken = {"owner": mine, "epoch": epoch, "updated_at": now()}
-            await connection.execute(update(sessions).where(sessions.c.id == session_id).values(taken))
+            connection.execute(update(sessions).where(sessions.c.id == session_id).values(taken))
             in_flight = (calls.c.session_id == session_id) & (calls.c.state == "intent")
-            await connection.execute(update(calls).where(in_flight).values(state="lost"))
+            connection.execute(update(calls).where(in_flight).values(state="lost"))
             return epoch
 
         return await self._writer.transaction(work)
@@ -169,15 +168,15 @@ class SqlJournal(BaseJournal):
         """See `Journal.save_state`."""
         values = {"namespace": namespace, "rev": (rev or 0) + 1, "state": dumps(self._codec.plain(state))}
 
-        async def work(connection: AsyncConnection) -> int:
+        def work(connection: Connection) -> int:
             if rev is None:
                 try:
-                    await connection.execute(insert(scheduler_state), values)
+                    connection.execute(insert(scheduler_state), values)
                 except IntegrityError as error:
                     raise state_conflict(namespace, rev) from error
             else:
                 unchanged = (scheduler_state.c.namespace == namespace) & (scheduler_state.c.rev == rev)
-                done = await connection.execute(update(scheduler_state).where(unchanged).values(values))
+                done = connection.execute(update(scheduler_state).where(unchanged).values(values))
                 if done.rowcount != 1:
                     raise state_conflict(namespace, rev)
             return rev or 0
@@ -188,10 +187,10 @@ class SqlJournal(BaseJournal):
         """See `Journal.note_client`."""
         row = self._client_row(name, version, protocol, capabilities)
 
-        async def work(connection: AsyncConnection) -> None:
+        def work(connection: Connection) -> None:
             same = [clients.c[key] == row[key] for key in ("name", "version", "protocol")]
-            await connection.execute(delete(clients).where(*same))
-            await connection.execute(insert(clients), row)
+            connection.execute(delete(clients).where(*same))
+            connection.execute(insert(clients), row)
 
         await self._writer.transaction(work)
 
@@ -206,25 +205,17 @@ class SqlJournal(BaseJournal):
 
     async def _read(self, *queries: Select[Any]) -> list[list[Row]]:
         """Return the rows of each query, all of one moment."""
+
+        def work() -> list[list[Row]]:
+            with self._engine.connect() as connection:
+                return [[row._asdict() for row in connection.execute(query)] for query in queries]
+
         with explained(self._url):
-            async with self._engine.connect() as connection:
-                return [[row._asdict() for row in await connection.execute(query)] for query in queries]
+            return await asyncio.get_running_loop().run_in_executor(self._readers, work)
 
-    async def _execute(self, statement: Executable) -> int:
+    async def _execute(self, statement: Update) -> int:
         """Run one statement in a write transaction and return the number of rows it changed."""
-
-        async def work(connection: AsyncConnection) -> int:
-            return (await connection.execute(statement)).rowcount
-
-        return await self._writer.transaction(work)
-
-    async def _locked(self, connection: AsyncConnection, session_id: str) -> RowMapping:
-        """Return a session's row and keep others from changing it until the transaction ends."""
-        query = select(sessions).where(sessions.c.id == session_id).with_for_update()
-        row = (await connection.execute(query)).mappings().first()
-        if row is None:
-            raise UnknownSession(session_id)
-        return row
+        return await self._writer.transaction(lambda connection: connection.execute(statement).rowcount)
 
 
 def _default_owner_dir(url: URL) -> Path:
@@ -233,25 +224,28 @@ def _default_owner_dir(url: URL) -> Path:
     return Path(str(url.database)).parent / "owners"
 
 
-async def _prepare(engine: AsyncEngine) -> None:
-    """Bring the schema to this program's version; an up-to-date file is only read."""
-    async with engine.connect() as connection:
-        if await connection.run_sync(schema.stored_version) == schema.NEWEST:
-            return
-    async with engine.execution_options(write=True).begin() as connection:
-        await connection.run_sync(schema.migrate)
+def _connect(engine: Engine) -> Connection:
+    """Return the writing connection to a database whose schema is up to date."""
+    schema.prepare(engine)
+    return engine.connect().execution_options(write=True)
 
 
-async def _scrub(connection: AsyncConnection) -> None:
+def _locked(connection: Connection, session_id: str) -> Row:
+    """Return a session's row and keep others from changing it until the transaction ends."""
+    row = connection.execute(select(sessions).where(sessions.c.id == session_id).with_for_update()).first()
+    if row is None:
+        raise UnknownSession(session_id)
+    return row._asdict()
+
+
+def _scrub(connection: Connection) -> None:
     """Rewrite a SQLite file, so that nothing deleted is left in free pages or in the write-ahead log.
 
     `secure_delete` alone is not enough: moving rows between pages leaves copies that it does not know of.
     """
-    raw = await connection.get_raw_connection()
-    driver = raw.driver_connection
-    assert driver is not None  # it was connected a line above
-    await driver.execute("VACUUM")
-    async with driver.execute("PRAGMA wal_checkpoint(TRUNCATE)") as cursor:
-        busy, *_ = await cursor.fetchone()
+    driver = connection.connection.driver_connection
+    assert driver is not None  # it is open for as long as the journal is
+    driver.execute("VACUUM")
+    busy, *_ = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if busy:
         raise JournalError("deleted, but traces stay in the file while another process reads it; delete again later")

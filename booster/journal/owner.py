@@ -31,7 +31,7 @@ class Owner:
             if path != self._path(self.name):
                 _is_held(path)
 
-    def release(self) -> None:
+    def close(self) -> None:
         """Stop being alive; idempotent."""
         if self._descriptor is not None:
             self._path(self.name).unlink(missing_ok=True)

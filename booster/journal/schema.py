@@ -8,6 +8,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     Connection,
+    Engine,
     Float,
     ForeignKey,
     Index,
@@ -164,6 +165,19 @@ def migrate(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS
     for step in migrations[version - 1 :]:
         step(connection)
     connection.execute(update(schema_version).values(version=newest))
+
+
+def prepare(engine: Engine) -> None:
+    """Bring the schema to this program's version; a database that has it is only read.
+
+    Raises:
+        JournalError: see `migrate`.
+    """
+    with engine.connect() as connection:
+        if stored_version(connection) == NEWEST:
+            return
+    with engine.connect().execution_options(write=True) as connection, connection.begin():
+        migrate(connection)
 
 
 def stored_version(connection: Connection) -> int:

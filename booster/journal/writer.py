@@ -1,13 +1,18 @@
-"""The one task that writes: frequent writes share a transaction, and everyone waits for the commit of their own."""
+"""The one task that writes: frequent writes share a transaction, and everyone waits for the commit of their own.
+
+A whole transaction runs in one visit to the writing thread. With an asynchronous driver each statement of it would
+cross threads on its own: measured on SQLite, 1.9 instead of 0.6 ms for a commit of one row, and five times the
+processor time a row at fifty rows a commit.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from sqlalchemy import URL
+from sqlalchemy import URL, Connection
 from sqlalchemy.exc import OperationalError
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from booster.journal.batch import carry_out
 from booster.journal.engine import explained
@@ -19,8 +24,8 @@ T = TypeVar("T")
 MAX_BATCH = 500
 """Writes that share one commit at most."""
 
-Work = Callable[[AsyncConnection], Awaitable[Any]]
-"""A rare write that wants the connection to itself."""
+Work = Callable[[Connection], Any]
+"""A rare write that wants the connection to itself; runs in the writing thread."""
 
 
 @dataclass(slots=True)
@@ -41,10 +46,11 @@ class _Queued:
 
 
 class Writer:
-    """Owns the writing connection from `start` to `stop`."""
+    """Owns the writing connection and its thread from `start` to `stop`."""
 
-    def __init__(self, connection: AsyncConnection, url: URL) -> None:
+    def __init__(self, connection: Connection, thread: Executor, url: URL) -> None:
         self._connection = connection
+        self._thread = thread
         self._url = url
         self._queue: asyncio.Queue[_Queued | None] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None
@@ -64,17 +70,17 @@ class Writer:
         """Take a frequent write; the future ends when it is durable or refused."""
         return self._put(write)
 
-    async def alone(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+    async def alone(self, work: Callable[[Connection], T]) -> T:
         """Run work on the writing connection, after what is queued and before what comes later."""
         result: T = await self._put(work)
         return result
 
-    async def transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+    async def transaction(self, work: Callable[[Connection], T]) -> T:
         """Run work in a write transaction of its own and commit."""
 
-        async def begin_and_work(connection: AsyncConnection) -> T:
-            async with connection.begin():
-                return await work(connection)
+        def begin_and_work(connection: Connection) -> T:
+            with connection.begin():
+                return work(connection)
 
         return await self.alone(begin_and_work)
 
@@ -107,8 +113,7 @@ class Writer:
     async def _work(self, queued: _Queued, work: Work) -> None:
         outcome: Any
         try:
-            with explained(self._url):
-                outcome = await work(self._connection)
+            outcome = await self._in_thread(work)
         except Exception as error:  # whatever it is belongs to the waiter; the writer lives on
             outcome = error
         queued.settle(outcome)
@@ -120,8 +125,7 @@ class Writer:
         writes = [queued.wish for queued in batch if not callable(queued.wish)]
         outcomes: list[Any]
         try:
-            with explained(self._url):
-                outcomes = await carry_out(self._connection, writes)
+            outcomes = await self._in_thread(lambda connection: carry_out(connection, writes))
         except Exception as error:  # as above
             cause = error.__cause__ or error
             if len(batch) > 1 and not isinstance(cause, OperationalError):
@@ -131,3 +135,7 @@ class Writer:
             outcomes = [error] * len(batch)
         for queued, outcome in zip(batch, outcomes, strict=True):
             queued.settle(outcome)
+
+    async def _in_thread(self, work: Work) -> Any:
+        with explained(self._url):
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work, self._connection)

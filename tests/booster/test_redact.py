@@ -84,7 +84,7 @@ def test_well_known_key_shapes_are_hidden_without_being_loaded(text: str) -> Non
     cleaned = Redactor()(text)
 
     assert REDACTED in cleaned
-    assert cleaned.endswith("used") or cleaned.endswith("/db used")
+    assert cleaned.endswith(" used")
     assert "0123456789" not in cleaned
     assert "hunter2" not in cleaned
     assert "def456" not in cleaned

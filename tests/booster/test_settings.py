@@ -326,7 +326,7 @@ def test_no_secret_shows_in_the_repr(machine: Machine) -> None:
 @pytest.mark.parametrize("key", ["two words", "späth", "a\tb"])
 def test_a_key_that_cannot_be_a_key_is_refused_without_showing_it(machine: Machine, key: str) -> None:
     """Text pasted by mistake would break the request later, with a stranger message."""
-    with pytest.raises(UsageError, match="^OPENAI_API_KEY: ") as caught:
+    with pytest.raises(UsageError, match=r"^OPENAI_API_KEY: ") as caught:
         machine.load(OPENAI_API_KEY=key)
 
     assert key not in str(caught.value)
@@ -337,7 +337,7 @@ def test_a_key_that_cannot_be_a_key_is_refused_without_showing_it(machine: Machi
 )
 def test_a_base_url_that_is_none_is_refused(machine: Machine, url: str) -> None:
     """Only http and https URLs with a host are endpoints; the error names the variable."""
-    with pytest.raises(UsageError, match="^OPENAI_BASE_URL: not an http") as caught:
+    with pytest.raises(UsageError, match=r"^OPENAI_BASE_URL: not an http") as caught:
         machine.load(OPENAI_BASE_URL=url, OPENAI_API_KEY=KEY)
 
     assert caught.value.field == "OPENAI_BASE_URL"

@@ -50,6 +50,8 @@ async def test_the_process_ends_when_its_standard_input_closes() -> None:
     process, _ = await launch("--until-stdin-closes")
     running = process.returncode is None
 
+    assert process.stdin is not None
+    process.stdin.close()
     rest, errors = await process.communicate()
 
     assert running

@@ -163,7 +163,7 @@ def test_an_unknown_task_gets_plausible_steps_and_an_answer_from_a_small_set() -
 def test_the_same_reply_wears_four_dresses() -> None:
     asked = question(JUG, ANSWER)
     by_shape = {
-        shape: write(SimulatedModel(accuracy=1, shape=shape), MEDIUM, asked, Random(1))  # type: ignore[arg-type]
+        shape: write(SimulatedModel(accuracy=1, shape=shape), MEDIUM, asked, Random(1))
         for shape in ("json", "prose", "thinking", "fenced")
     }
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -40,6 +40,12 @@ async def ask(client: AsyncOpenAI, text: str = ANSWER, **options: Any) -> ChatCo
 async def texts(client: AsyncOpenAI, count: int, text: str = ANSWER, **options: Any) -> list[str]:
     replies = await asyncio.gather(*[ask(client, text, **options) for _ in range(count)])
     return [reply.choices[0].message.content or "" for reply in replies]
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():  # the server's plain counters are what is tested
+            await asyncio.sleep(0.001)
 
 
 def failing(*faults: Fault) -> SimulatedModel:
@@ -190,9 +196,10 @@ async def test_n_can_be_rejected() -> None:
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
 async def test_a_token_limit_cuts_the_reply(name: str) -> None:
+    tight: dict[str, Any] = {name: 5}
+    wide: dict[str, Any] = {name: 1000}
     async with serving(SimulatedModel(accuracy=1)) as (_, client):
-        reply = await ask(client, **{name: 5})
-        whole = await ask(client, **{name: 1000})
+        reply, whole = await ask(client, **tight), await ask(client, **wide)
 
     assert reply.choices[0].finish_reason == "length"
     assert reply.choices[0].message.content == (whole.choices[0].message.content or "")[:20]
@@ -314,15 +321,12 @@ async def test_a_choice_without_content(kind: Any, finish_reason: str, refuses: 
 async def test_a_hanging_call_holds_up_nobody_and_ends_with_its_client() -> None:
     async with serving(failing(Fault(kind="hang", indices=(0,)))) as (server, client):
         hanging = asyncio.create_task(ask(client))
-        while server.in_flight < 1:
-            await asyncio.sleep(0)
+        await until(lambda: server.in_flight == 1)
         others = await texts(client, 5)
         still = (hanging.done(), server.in_flight)
         hanging.cancel()
         await asyncio.wait([hanging])
-        async with asyncio.timeout(10):
-            while server.in_flight:
-                await asyncio.sleep(0.01)
+        await until(lambda: server.in_flight == 0)
 
     assert len(others) == 5
     assert still == (False, 1)
@@ -334,8 +338,7 @@ async def test_closing_the_server_ends_a_hanging_call() -> None:
         async with SimulatedServer(failing(Fault(kind="hang"))) as server:
             client.base_url = server.base_url
             hanging = asyncio.create_task(ask(client))
-            while server.in_flight < 1:
-                await asyncio.sleep(0)
+            await until(lambda: server.in_flight == 1)
 
         with pytest.raises(openai.APIConnectionError):
             await hanging
@@ -348,8 +351,7 @@ async def test_a_request_in_flight_when_the_server_closes_is_still_answered() ->
         async with SimulatedServer(SimulatedModel(latency=0.2)) as server:
             client.base_url = server.base_url
             asked = asyncio.create_task(ask(client))
-            while server.in_flight < 1:
-                await asyncio.sleep(0)
+            await until(lambda: server.in_flight == 1)
 
         reply = await asked
 
@@ -439,9 +441,12 @@ async def test_the_first_fault_that_is_due_decides() -> None:
     ],
 )
 async def test_a_bad_body_is_refused_with_status_400_and_counted(body: bytes) -> None:
-    async with SimulatedServer() as server, aiohttp.ClientSession() as plain:
-        async with plain.post(server.base_url + "/chat/completions", data=body) as response:
-            status, answer = response.status, await response.json()
+    async with (
+        SimulatedServer() as server,
+        aiohttp.ClientSession() as plain,
+        plain.post(server.base_url + "/chat/completions", data=body) as response,
+    ):
+        status, answer = response.status, await response.json()
 
     assert (status, answer["error"]["type"]) == (400, "invalid_request_error")
     assert server.requests == 1

@@ -1,0 +1,64 @@
+"""When to try again, by the server's own words."""
+
+from email.utils import format_datetime
+from datetime import UTC, datetime
+
+import pytest
+
+from providers.endpoints import endpoint
+from providers.errors import ConfigurationError, TransientError
+from providers.faults import NEVER_RETRY, retry_after, status_error, transport_error
+
+NOW = 1_800_000_000.0
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
+        ({"retry-after": "2", "x-ratelimit-reset-tokens-minute": "9"}, 2.0),
+        ({"retry-after": "0"}, 0.0),
+        ({"retry-after": "-5"}, 0.0),
+        ({"retry-after": format_datetime(datetime.fromtimestamp(NOW + 7, UTC), usegmt=True)}, 7.0),
+        ({"retry-after": format_datetime(datetime.fromtimestamp(NOW - 7, UTC), usegmt=True)}, 0.0),
+        ({"x-ratelimit-reset-tokens-minute": "0.25"}, 0.25),
+        ({"retry-after-ms": "soon", "retry-after": "3"}, 3.0),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "later"}, None),
+        ({"retry-after": ""}, None),
+        ({}, None),
+    ],
+)
+def test_the_first_header_that_can_be_read_is_believed(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers, NOW) == seconds
+
+
+@pytest.mark.parametrize("code", sorted(NEVER_RETRY))
+@pytest.mark.parametrize("field", ["code", "type"])
+def test_an_account_without_money_is_never_tried_again(code: str, field: str) -> None:
+    body = {"error": {"message": "You exceeded your quota", field: code}}
+
+    error = status_error(429, body, {}, endpoint=endpoint("openai", key="k"), model="m", now=NOW)
+
+    assert (type(error), error.kind) == (ConfigurationError, code)
+    assert "OPENAI_API_KEY" in str(error)
+
+
+def test_a_missing_key_is_said_to_be_missing() -> None:
+    error = status_error(401, "", {}, endpoint=endpoint("local", base_url="http://h"), model="m", now=NOW)
+
+    assert "LOCAL_API_KEY is not set" in str(error)
+
+
+def test_the_servers_words_are_repeated_only_in_part() -> None:
+    error = status_error(500, "x" * 100_000, {}, endpoint=endpoint("cerebras", key="k"), model="m", now=NOW)
+
+    assert len(str(error)) < 1000
+
+
+def test_a_causeless_error_is_a_lost_connection() -> None:
+    error = transport_error(RuntimeError(), endpoint=endpoint("cerebras", key="k"), model="m")
+
+    assert (type(error), error.kind) == (TransientError, "connection")
+    assert "RuntimeError" in str(error)
