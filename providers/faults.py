@@ -11,7 +11,7 @@ from typing import Any
 
 from providers.endpoints import Endpoint
 from providers.errors import ConfigurationError, ProviderError, RejectedError, TransientError
-from providers.reading import error_in
+from providers.reading import QUOTED, error_in
 
 NEVER_RETRY = frozenset(
     {
@@ -30,9 +30,6 @@ _BAD_MODEL = frozenset({"model_not_found", "model_not_available", "model_decommi
 _WAIT_HEADERS = (("retry-after-ms", 0.001), ("retry-after", 1.0), ("x-ratelimit-reset-tokens-minute", 1.0))
 """In the order in which they are believed, with the seconds of their unit."""
 
-_MESSAGE_LIMIT = 500
-"""Characters of the server's own words that an error repeats."""
-
 
 def status_error(
     status: int, body: object, headers: Mapping[str, str], *, endpoint: Endpoint, model: str, now: float
@@ -47,8 +44,9 @@ def status_error(
     said, codes = said_by_server(body)
     cls, kind, advice = _judge(status, codes, said, endpoint, model)
     text = f"{endpoint.name} answered HTTP {status} at {endpoint.url} for model {model!r}"
+    # The advice comes first, because what the server says may be long and is cut where it is shown.
     return cls(
-        ". ".join(part for part in (f"{text}: {said}" if said else text, advice) if part),
+        ". ".join(part for part in (text, advice, said and f"It said: {said}") if part),
         kind=kind,
         status=status,
         endpoint=endpoint.url,
@@ -78,7 +76,7 @@ def transport_error(error: BaseException, *, endpoint: Endpoint, model: str) -> 
     detail = next((str(cause) for cause in reversed(chain) if str(cause)), type(error).__name__)
     hint = " (TLS; trust comes from the operating system's store)" if any(_is_tls(cause) for cause in chain) else ""
     return TransientError(
-        f"no connection to {endpoint.name} at {endpoint.url}: {detail[:_MESSAGE_LIMIT]}{hint}",
+        f"no connection to {endpoint.name} at {endpoint.url}: {detail[:QUOTED]}{hint}",
         kind="connection",
         **fields,
     )
@@ -90,10 +88,10 @@ def said_by_server(body: object) -> tuple[str, frozenset[str]]:
     if error is None and isinstance(body, Mapping):
         error = body
     if error is None:
-        return str(body or "").strip()[:_MESSAGE_LIMIT], frozenset()
+        return str(body or "").strip()[:QUOTED], frozenset()
     said = error.get("message") or error.get("detail") or dict(error)
     codes = frozenset(str(error[name]).lower() for name in ("code", "type", "status") if error.get(name))
-    return str(said)[:_MESSAGE_LIMIT], codes
+    return str(said)[:QUOTED], codes
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     import httpx2
     from openai import APIStatusError, AsyncOpenAI
 
+_LONGEST_MESSAGE = 600
+"""Characters of an error's text."""
+
 _SHORTEST_SECRET = 8
 """Characters; a shorter key is a placeholder such as `ollama`, and masking it would only garble messages."""
 
@@ -69,7 +72,7 @@ class OpenAICompatible:
         """
         outcome = await self._attempt(call, self._endpoint.own_model_id(call.model))
         if isinstance(outcome, ProviderError):
-            raise self._without_key(outcome)
+            raise self._presentable(outcome)
         return outcome
 
     async def aclose(self) -> None:
@@ -123,7 +126,7 @@ class OpenAICompatible:
         if self._refused[model].issuperset(CAPS):
             return failure
         again = TransientError(
-            f"{failure}. The next attempt goes without {name!r}",
+            f"the next attempt goes without {name!r}: {failure}",
             kind=PARAMETER_REFUSED,
             status=failure.status,
             retry_after=0.0,
@@ -160,12 +163,13 @@ class OpenAICompatible:
             error.args = (f"{self.name} at {self.url}: {error}",)
         return error
 
-    def _without_key(self, error: ProviderError) -> ProviderError:
+    def _presentable(self, error: ProviderError) -> ProviderError:
         """Return the error with the key masked in its text, cut off from the exceptions that hold it elsewhere."""
         error.__cause__ = error.__context__ = None
-        key = self._endpoint.key
+        text, key = str(error), self._endpoint.key
         if key and len(key) >= _SHORTEST_SECRET:
-            error.args = (str(error).replace(key, "***"),)
+            text = text.replace(key, "***")  # before the text is cut, for half a key is a secret too
+        error.args = (text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…",)
         return error
 
 

@@ -18,8 +18,8 @@ Problem = Literal["empty", "refusal", "thinking_truncated"]
 CHARACTERS_PER_TOKEN = 4
 """Rule of thumb where a server reports no usage."""
 
-_SNIPPET = 200
-"""Characters of a bad reply that its error quotes."""
+QUOTED = 5_000
+"""Characters of a server's words that an error takes over; who shows it masks secrets first and then cuts further."""
 
 _THINKING_OPENERS = ("<think>", "<thinking>", "<reasoning>")
 
@@ -113,12 +113,12 @@ def _as_object(data: object) -> Mapping[str, Any]:
             data = json.loads(data)
         except (ValueError, RecursionError):
             kind = "html" if str(data).lstrip()[:1] == "<" else "not_json"
-            raise BadReplyError(f"the reply is no JSON but begins: {str(data)[:_SNIPPET]!r}", kind=kind) from None
+            raise BadReplyError(f"the reply is no JSON but begins: {str(data)[:QUOTED]!r}", kind=kind) from None
     if (error := error_in(data)) and not (isinstance(data, Mapping) and data.get("choices")):
-        said = str(error.get("message") or dict(error))[:_SNIPPET]
+        said = str(error.get("message") or dict(error))[:QUOTED]
         raise BadReplyError(f"status 200 with an error inside: {said}", kind="error_in_200")
     if not isinstance(data, Mapping):
-        raise BadReplyError(f"the reply is JSON but no object: {str(data)[:_SNIPPET]}", kind="not_an_object")
+        raise BadReplyError(f"the reply is JSON but no object: {str(data)[:QUOTED]}", kind="not_an_object")
     return data
 
 
@@ -126,7 +126,7 @@ def _first_choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
     choices = _sequence(body.get("choices"))
     choice = _mapping(choices[0]) if choices else {}
     if error := error_in(choice):
-        raise BadReplyError(f"the model broke off: {str(error.get('message'))[:_SNIPPET]}", kind="error_in_200")
+        raise BadReplyError(f"the model broke off: {str(error.get('message'))[:QUOTED]}", kind="error_in_200")
     if not isinstance(choice.get("message"), Mapping):
         raise BadReplyError("the reply holds no choices", kind="no_choices")
     return choice

@@ -1,6 +1,8 @@
 """A recorded session as a provider: the same replies, in the same order, without a network."""
 
 import asyncio
+import heapq
+import itertools
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -32,7 +34,8 @@ class ReplayProvider:
         self._left: defaultdict[str, deque[tuple[int, Recorded]]] = defaultdict(deque)
         for position, (key, outcome) in enumerate(pairs):
             self._left[key].append((position, outcome))
-        self._waiting: list[int] = []
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._arrivals = itertools.count()
 
     def slot(self) -> AbstractAsyncContextManager[None]:
         """Nothing to wait for."""
@@ -60,14 +63,21 @@ class ReplayProvider:
         """Nothing to close."""
 
     async def _turn(self, position: int) -> None:
-        """Wait until no call that was answered earlier waits any more; one is released a turn of the loop."""
-        self._waiting.append(position)
-        try:
-            await asyncio.sleep(0)
-            while min(self._waiting) < position:
-                await asyncio.sleep(0)
-        finally:
-            self._waiting.remove(position)
+        """Wait until no call that was answered earlier waits any more."""
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[None] = loop.create_future()
+        heapq.heappush(self._waiting, (position, next(self._arrivals), turn))
+        if len(self._waiting) == 1:
+            loop.call_soon(self._release)
+        await turn
+
+    def _release(self) -> None:
+        """Let the earliest of the waiting calls go on, and the next one a turn of the loop later."""
+        _, _, turn = heapq.heappop(self._waiting)
+        if not turn.done():
+            turn.set_result(None)
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._release)
 
 
 def _replayed(outcome: str | Reply, call: Call) -> Reply:

@@ -66,7 +66,8 @@ class SamplingProvider:
 
     async def _run_round(self, batch: Sequence[_Waiting]) -> None:
         """Carry one round; withdraw it when nobody waits for any of its replies any more."""
-        carrying = asyncio.ensure_future(self._sampler([call for call, _ in batch]))
+        calls = [call for call, _ in batch]
+        carrying = asyncio.ensure_future(self._sampler(calls))
         answered = asyncio.gather(*(reply for _, reply in batch), return_exceptions=True)
         first: list[asyncio.Future[Any]] = [carrying, answered]
         try:

@@ -1,6 +1,7 @@
 """Faults that the simulated server commits on request: which request is hit, and by what.
 
-Above: `providers.simulated_server` performs them. Below: `providers.simulated_wire`.
+Above: `providers.simulated_server` performs them. Below: `providers.simulated_wire`,
+`providers.simulated_reading`.
 """
 
 import json
@@ -10,6 +11,7 @@ from random import Random
 from typing import Any, Literal, get_args
 
 from providers import simulated_wire as wire
+from providers.simulated_reading import Wanted
 
 FaultKind = Literal[
     "http_500",
@@ -30,9 +32,9 @@ FaultKind = Literal[
 ]
 """What goes wrong: a status; status 400 for one parameter; status 200 with half a JSON text, an HTML page, an error body,
 no choices, no content, a refusal, or thinking that ran into the length limit; no reply at all; a connection cut without
-one; a body whose second half comes late."""
+one; a body whose second half comes late (not of a stream)."""
 
-WANTED = ("steps", "answer", "solution", "judge", "chat")
+WANTED: tuple[str, ...] = get_args(Wanted)
 """Roles of a request, as the simulated model reads them off the conversation."""
 
 

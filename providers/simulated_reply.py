@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from providers.simulated_judge import judge
 from providers.simulated_model import Shape, SimulatedModel
 from providers.simulated_reading import Question
 from providers.simulated_tasks import Language, SimulatedTask, slip
@@ -71,6 +72,9 @@ def write(model: SimulatedModel, model_id: str, question: Question, rng: Random)
     shape = model.shape if model.shape != "mixed" else _DRESSES[int(rng.random() * len(_DRESSES))]
     if question.wanted == "steps":
         return _dress(shape, question, *_steps(model, model_id, question, rng))
+    if question.wanted == "judge":
+        opinion = judge(model, model_id, question, rng)
+        return _dress(shape, question, opinion, "\n".join(f"{name}: {value}" for name, value in opinion.items()))
     if question.wanted == "chat":
         shape = "thinking" if shape == "thinking" else "prose"
     return _dress(shape, question, *_answer(model, model_id, question, rng))

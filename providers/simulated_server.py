@@ -18,7 +18,7 @@ from aiohttp import web
 from providers import simulated_wire as wire
 from providers.simulated_faults import Fault, canned, marred
 from providers.simulated_model import PRICES, SimulatedModel
-from providers.simulated_reading import Question, read
+from providers.simulated_reading import Question, TaskBank, read
 from providers.simulated_reply import write
 from providers.types import SIMULATED_PREFIX
 
@@ -49,6 +49,7 @@ class SimulatedServer:
         """Requests that are being answered."""
         self.max_in_flight = 0
         """Most requests that were ever being answered at once."""
+        self._bank = TaskBank(self.model.tasks)
         self._host, self._port = host, port
         self._log: deque[dict[str, Any]] = deque(maxlen=LOG_SIZE)
         self._answered: Counter[tuple[str, str]] = Counter()
@@ -143,7 +144,7 @@ class SimulatedServer:
     async def _reply(self, request: web.Request, body: dict[str, Any], number: int) -> web.StreamResponse:
         if not body["model"].startswith(SIMULATED_PREFIX):
             return _refused(404, f"there is no model {body['model']!r}", code="model_not_found", param="model")
-        question = read(body["messages"], self.model.tasks)
+        question = read(body["messages"], self._bank)
         fault = self._due(question, body)
         if fault is not None and fault.kind in ("hang", "drop"):
             return await self._cut_off(request, hang=fault.kind == "hang")

@@ -10,18 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from scheduler.errors import InvalidInputError, StateError
-from scheduler.policy import (
-    Experience,
-    Facts,
-    Label,
-    Reported,
-    TaskEnded,
-    TaskStarted,
-    clamp01,
-    compact_threshold,
-    label_as_told,
-)
-from scheduler.types import Costs, Decision, Signals
+from scheduler.experience import Experience, Label, Reported, TaskEnded, TaskStarted
+from scheduler.policy import Facts, Question, clamp01, compact_threshold, label_as_told
+from scheduler.types import Decision, Signals
 
 TAU = 0.35
 """Width of a prototype's catchment, in squared units of the three signals."""
@@ -87,10 +78,9 @@ class AuctionTrack:
 
 
 class Auction:
-    """The auction policy.
+    """The auction policy. Its rule knows no costs; they only show in `expected_cost_*`.
 
     Args:
-        costs: Only reported (`expected_cost_*`): the rule itself knows no costs.
         decision: `bid`: deliberate iff the bid beats the price, the library is empty, or the situation shifted.
             `threshold`: deliberate iff the read-out exceeds .6 - .2 tanh(mu - 1).
         can_grow: False freezes the number of prototypes.
@@ -101,7 +91,6 @@ class Auction:
 
     def __init__(
         self,
-        costs: Costs | None = None,
         *,
         decision: Literal["bid", "threshold"] = "bid",
         can_grow: bool = True,
@@ -109,7 +98,6 @@ class Auction:
     ) -> None:
         if decision not in ("bid", "threshold"):
             raise InvalidInputError("decision", f"{decision!r} is neither 'bid' nor 'threshold'")
-        self.costs = costs or Costs()
         self.rule = decision
         self.can_grow = can_grow
         self.can_shift = can_shift
@@ -133,11 +121,9 @@ class Auction:
         """Return a session that has seen nothing in its task."""
         return AuctionTrack()
 
-    def decide(
-        self, track: AuctionTrack, signals: Signals, pollution: float, *, decision_id: str, probe_due: bool
-    ) -> Decision:
+    def decide(self, track: AuctionTrack, question: Question) -> Decision:
         """Let deliberation bid; the best match becomes the track's active prototype."""
-        x = _point(signals)
+        x, pollution, costs = _point(question.signals), question.pollution, question.costs
         best, similarity = self._match(x)
         estimate = best.read_out(x) if best else 0.5
         doubt = best.error * (2.0 - similarity) if best else 1.0
@@ -151,7 +137,7 @@ class Auction:
             deep = best is None or rob_gain > eco_cost or shifted
         track.active = best.id if best else None
         return Decision(
-            decision_id=decision_id,
+            decision_id=question.decision_id,
             mode="system2" if deep else "system1",
             policy=self.name,
             p_critical=estimate,
@@ -163,13 +149,13 @@ class Auction:
             mu=self.mu,
             rob_gain=rob_gain,
             eco_cost=eco_cost,
-            expected_cost_s1=self.costs.cheap + estimate * (self.costs.deep + self.costs.damage),
-            expected_cost_s2=self.costs.deep,
+            expected_cost_s1=costs.cheap + estimate * (costs.deep + costs.damage),
+            expected_cost_s2=costs.deep,
             regime_shift=shifted,
             suggest_compact=deep and pollution > compact_threshold(self.mu),
             regime_id=best.id if best else None,
             contributions=_contributions(best, x),
-            probe=deep and probe_due,
+            probe=deep and question.probe_due,
             n_labels=self._n_labels,
         )
 
@@ -255,10 +241,11 @@ class Auction:
                 )
                 for p in state["prototypes"]
             ]
-            self.mu, self._deep_share = float(state["mu"]), float(state["deepShare"])
-            self._n_labels, self._next_id = int(state["nLabels"]), int(state["nextId"])
+            mu, deep_share = float(state["mu"]), float(state["deepShare"])
+            n_labels, next_id = int(state["nLabels"]), int(state["nextId"])
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise StateError(f"damaged auction library: {error!r}") from error
+        self.mu, self._deep_share, self._n_labels, self._next_id = mu, deep_share, n_labels, next_id
         self._prototypes = prototypes
 
     def dump_track(self, track: AuctionTrack) -> dict[str, Any]:

@@ -64,9 +64,7 @@ class Calibration:
         half = len(steps) // 2
         first, recent = _part(steps[:half]), _part(steps[half:])
         improving = (
-            half > 0
-            and recent["mae"] <= first["mae"]
-            and recent["accuracy"] >= first["accuracy"] - ACCURACY_SLACK
+            half > 0 and recent["mae"] <= first["mae"] and recent["accuracy"] >= first["accuracy"] - ACCURACY_SLACK
         )
         bins = _reliability(steps)
         n = len(steps)

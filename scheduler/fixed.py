@@ -5,16 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler.errors import StateError
-from scheduler.policy import (
-    Experience,
-    Facts,
-    Label,
-    Reported,
-    compact_threshold,
-    critical_threshold,
-    label_from_facts,
-)
-from scheduler.types import Costs, Decision, Signals, number
+from scheduler.experience import Experience, Label, Reported
+from scheduler.policy import Facts, Question, compact_threshold, critical_threshold, label_from_facts
+from scheduler.types import Decision, Signals, number, unit
 
 STATIC_CUT = 0.6
 """Difficulty hint from which the policy `static` deliberates."""
@@ -25,12 +18,10 @@ class Fixed:
 
     Args:
         name: `always-s1`, `always-s2` or `static`.
-        costs: Only reported (`expected_cost_*`).
     """
 
-    def __init__(self, name: str, costs: Costs | None = None) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.costs = costs or Costs()
         self.mu = 1.0
 
     @property
@@ -46,12 +37,10 @@ class Fixed:
     def track(self) -> None:
         """Sessions leave no trace."""
 
-    def decide(self, track: None, signals: Signals, pollution: float, *, decision_id: str, probe_due: bool) -> Decision:
+    def decide(self, track: None, question: Question) -> Decision:
         """Apply the rule."""
-        estimate, threshold = self._rule(signals)
-        return linear_decision(
-            self.name, self.costs, estimate, threshold, pollution, decision_id=decision_id, probe_due=probe_due
-        )
+        estimate, threshold = self._rule(question.signals)
+        return linear_decision(self.name, question, estimate, threshold)
 
     def estimate(self, track: None, signals: Signals) -> float:
         """Return the value the rule compares."""
@@ -93,18 +82,16 @@ class Router:
     """Logistic regression on bias and both hints, by stochastic gradient descent.
 
     Args:
-        costs: Set the cut: System 2 above the probability where it pays.
         learning_rate: Step of the gradient.
-        cut: Cut in [0, 1] that replaces the one from the costs.
+        cut: Cut in [0, 1] that replaces the probability where System 2 pays.
     """
 
     name = "router"
 
-    def __init__(self, costs: Costs | None = None, *, learning_rate: float = 0.15, cut: float | None = None) -> None:
-        self.costs = costs or Costs()
+    def __init__(self, *, learning_rate: float = 0.15, cut: float | None = None) -> None:
         self.mu = 1.0
         self._rate = number("learning_rate", learning_rate)
-        self._cut = critical_threshold(self.costs, 1.0, 0.0) if cut is None else number("cut", cut)
+        self._cut = None if cut is None else unit("cut", cut)
         self._weights = [0.0, 0.0, 0.0]
         self._n_labels = 0
 
@@ -121,25 +108,17 @@ class Router:
     def track(self) -> None:
         """Sessions leave no trace."""
 
-    def decide(self, track: None, signals: Signals, pollution: float, *, decision_id: str, probe_due: bool) -> Decision:
+    def decide(self, track: None, question: Question) -> Decision:
         """Take System 2 above the cut."""
-        w = self._weights
+        w, signals = self._weights, question.signals
         parts = {
             "bias": w[0],
             "criticality_hint": w[1] * signals.criticality_hint,
             "difficulty_hint": w[2] * signals.difficulty_hint,
         }
-        estimate = self.estimate(track, signals)
+        cut = critical_threshold(question.costs, self.mu, 0.0) if self._cut is None else self._cut
         return linear_decision(
-            self.name,
-            self.costs,
-            estimate,
-            self._cut,
-            pollution,
-            decision_id=decision_id,
-            probe_due=probe_due,
-            contributions=parts,
-            n_labels=self._n_labels,
+            self.name, question, self.estimate(track, signals), cut, contributions=parts, n_labels=self._n_labels
         )
 
     def estimate(self, track: None, signals: Signals) -> float:
@@ -175,10 +154,10 @@ class Router:
         """
         try:
             bias, criticality, difficulty = (float(w) for w in state["weights"])
-            self._n_labels = int(state["nLabels"])
+            n_labels = int(state["nLabels"])
         except (KeyError, TypeError, ValueError) as error:
             raise StateError(f"damaged router library: {error!r}") from error
-        self._weights = [bias, criticality, difficulty]
+        self._weights, self._n_labels = [bias, criticality, difficulty], n_labels
 
     def dump_track(self, track: None) -> dict[str, Any]:
         """Return an empty track."""
@@ -196,21 +175,18 @@ class Router:
 
 def linear_decision(
     policy: str,
-    costs: Costs,
+    question: Question,
     estimate: float,
     threshold: float,
-    pollution: float,
     *,
-    decision_id: str,
-    probe_due: bool,
     contributions: Mapping[str, float] | None = None,
     n_labels: int = 0,
 ) -> Decision:
     """Return the decision of a policy that compares one estimate in [0, 1] with one threshold in [0, 1]."""
-    deep = estimate > threshold
+    costs, deep = question.costs, estimate > threshold
     at_stake = estimate * (costs.deep + costs.damage)
     return Decision(
-        decision_id=decision_id,
+        decision_id=question.decision_id,
         mode="system2" if deep else "system1",
         policy=policy,
         p_critical=estimate,
@@ -224,8 +200,8 @@ def linear_decision(
         eco_cost=costs.deep - costs.cheap,
         expected_cost_s1=costs.cheap + at_stake,
         expected_cost_s2=costs.deep,
-        suggest_compact=deep and pollution > compact_threshold(1.0),
+        suggest_compact=deep and question.pollution > compact_threshold(1.0),
         contributions=contributions or {},
-        probe=deep and probe_due,
+        probe=deep and question.probe_due,
         n_labels=n_labels,
     )

@@ -35,7 +35,7 @@ class Belief:
         for row in self.rows:
             del row[index]
             total = sum(row)
-            row[:] = [value / total for value in row] if total > 0.0 else [1.0 / len(row)] * len(row)
+            row[:] = [value / total for value in row] if total > 0.0 else [1.0 / len(row) for _ in row]
 
     def mean(self, weights: Sequence[float]) -> list[float]:
         """Return the posterior averaged over the pairs; sums to 1."""

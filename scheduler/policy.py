@@ -1,46 +1,33 @@
 """The seam between a session and whatever decides for it, and what every policy shares: costs, labels, suggestions.
 
 A policy is a library of prototypes that learns from experience and may serve many sessions; what belongs to one session
-(which prototype it believes is at work) is a `track`. A policy changes only through `observe`, so a list of experiences
-is all that is needed to repeat the learning on another copy of the library.
+(which prototype it believes is at work) is a `track`. A policy changes only through `observe`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
+from scheduler.experience import Experience, Label
 from scheduler.types import Costs, Decision, Mode, Outcome, Signals
 
 TrackT = TypeVar("TrackT")
-
-LabelSource = Literal[
-    "s1_fail",
-    "s1_pass",
-    "s1_unchecked",
-    "s2_done",
-    "s2_probe_pass",
-    "s2_probe_fail",
-    "observed",
-    "opinion",
-    "late",
-    "refused",
-    "duplicate",
-    "none",
-]
 
 OPINION_WEIGHT = 0.3
 """Weight of what a caller says of a System 2 step that nobody verified with System 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
-    """What one step taught: would System 1 have failed here, as verified?"""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """What a session asks its policy."""
 
-    value: float | None
-    """Criticality in [0, 1]; None = nothing is known."""
-    weight: float
-    """How much it counts, in [0, 1]."""
-    source: LabelSource
+    decision_id: str
+    signals: Signals
+    pollution: float
+    """Context pollution in [0, 1]: the caller's, or the session's own estimate."""
+    costs: Costs
+    probe_due: bool = False
+    """If this becomes a System 2 step, ask for a shadow probe."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,54 +43,12 @@ class Facts:
     """Share of failures in [0, 1] that the verifier of System 1 steps notices."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskStarted:
-    """A new task began in this track."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """A decision was given out."""
-
-    mode: Mode
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Reported:
-    """A step was executed; with `label.value` None it teaches nothing about criticality."""
-
-    signals: Signals
-    pollution: float
-    """Context pollution in [0, 1] the decision was made with."""
-    label: Label
-    mode: Mode
-    """How the step was started."""
-    used_system2: bool
-    """Counts as deliberated for the growth of the library."""
-    was_deep: bool
-    """System 2 ran at some point, escalation included."""
-    rework: bool = False
-    """System 2 ran and had to be redone."""
-    late: bool = False
-    """A later discovery about a step that was reported before."""
-
-
-@dataclass(frozen=True, slots=True)
-class TaskEnded:
-    """The task ended."""
-
-    success: bool
-
-
-Experience = TaskStarted | Decided | Reported | TaskEnded
-"""Everything that may change a library or a track."""
-
-
 class Policy(Protocol[TrackT]):
     """Decides from signals, learns from experience. Deterministic; no clock, no randomness."""
 
     name: str
     mu: float
+    """Shadow price of a miss; starts at 1."""
 
     @property
     def n_prototypes(self) -> int:
@@ -119,10 +64,8 @@ class Policy(Protocol[TrackT]):
         """Return the starting point of a new session of this library."""
         ...
 
-    def decide(
-        self, track: TrackT, signals: Signals, pollution: float, *, decision_id: str, probe_due: bool
-    ) -> Decision:
-        """Choose a mode; changes nothing in the library. `probe_due`: ask for a probe if the mode is System 2."""
+    def decide(self, track: TrackT, question: Question) -> Decision:
+        """Choose a mode; changes nothing in the library."""
         ...
 
     def estimate(self, track: TrackT, signals: Signals) -> float:
@@ -142,7 +85,7 @@ class Policy(Protocol[TrackT]):
         ...
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Replace the library by a dumped one."""
+        """Replace the library by a dumped one; raises StateError and changes nothing if it is damaged."""
         ...
 
     def dump_track(self, track: TrackT) -> dict[str, Any]:

@@ -144,7 +144,7 @@ class Head:
         at = 0
         for limit in self.variance:
             value = covariance[at] + amount
-            covariance[at] = value if value < limit else limit
+            covariance[at] = min(limit, value)
             at += stride
 
 
@@ -164,6 +164,11 @@ class Mixture:
         if quadratic:
             self.heads.append(Head([*mean, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], PRIOR_VARIANCE))
             self.log_weights.append(START_WEIGHTS[1])
+
+    @property
+    def shares(self) -> list[float]:
+        """Weights of the heads, the largest 1."""
+        return [math.exp(value) for value in self.log_weights]
 
     @property
     def heaviest(self) -> int:

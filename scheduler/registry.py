@@ -7,19 +7,18 @@ from scheduler.errors import InvalidInputError
 from scheduler.fixed import Fixed, Router
 from scheduler.policy import Policy
 from scheduler.regime import RegimeBank
-from scheduler.types import Costs
+from scheduler.regime_knobs import Knobs
 
 FIXED = ("always-s1", "always-s2", "static")
 POLICIES = ("regime", "auction", "router", *FIXED)
 """Names of all policies, the default first."""
 
 
-def make_policy(name: str, costs: Costs | None = None, **knobs: Any) -> Policy[Any]:
+def make_policy(name: str, **knobs: Any) -> Policy[Any]:
     """Return a fresh policy with an empty library.
 
     Args:
         name: One of `POLICIES`.
-        costs: What the two modes cost.
         knobs: Settings of that policy, as its class documents them.
 
     Raises:
@@ -29,11 +28,11 @@ def make_policy(name: str, costs: Costs | None = None, **knobs: Any) -> Policy[A
         raise InvalidInputError("policy", f"{name!r} is none of {', '.join(POLICIES)}")
     try:
         if name == "regime":
-            return RegimeBank(costs, **knobs)
+            return RegimeBank(Knobs(**knobs))
         if name == "auction":
-            return Auction(costs, **knobs)
+            return Auction(**knobs)
         if name == "router":
-            return Router(costs, **knobs)
-        return Fixed(name, costs, **knobs)
+            return Router(**knobs)
+        return Fixed(name, **knobs)
     except TypeError as error:
         raise InvalidInputError("policy", f"{name} does not take these settings: {error}") from error

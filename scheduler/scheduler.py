@@ -37,10 +37,9 @@ class Scheduler:
         calib_window: int = WINDOW,
         **knobs: Any,
     ) -> None:
-        self._costs = costs or Costs()
         self._knobs = knobs
-        self._policy = make_policy(policy, self._costs, **knobs)
-        self._session = Session(self._policy, session_id, probe_rate=probe_rate, calib_window=calib_window)
+        self._policy = make_policy(policy, **knobs)
+        self._session = Session(self._policy, session_id, costs=costs, probe_rate=probe_rate, calib_window=calib_window)
 
     @property
     def mu(self) -> float:
@@ -99,7 +98,6 @@ class Scheduler:
             "version": STATE_VERSION,
             "policy": self._policy.name,
             "knobs": dict(self._knobs),
-            "costs": {"cheap": self._costs.cheap, "deep": self._costs.deep, "damage": self._costs.damage},
             "library": self._policy.dump(),
             "session": self._session.dump(),
         }
@@ -114,7 +112,7 @@ class Scheduler:
         try:
             if state["version"] != STATE_VERSION:
                 raise StateError(f"version {state['version']!r} of the state is not {STATE_VERSION}")
-            scheduler = cls(state["policy"], Costs(**state["costs"]), **state["knobs"])
+            scheduler = cls(state["policy"], **state["knobs"])
             scheduler._policy.restore(state["library"])
             scheduler._session = Session.load(scheduler._policy, state["session"])
         except (KeyError, TypeError) as error:

@@ -52,6 +52,19 @@ def unit(field: str, value: object) -> float:
     return result
 
 
+def whole(field: str, value: object, *, low: int, high: int | None = None) -> int:
+    """Return an integer within bounds.
+
+    Raises:
+        InvalidInputError: Not an integer, or out of bounds; the text names `field`.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidInputError(field, f"{value!r} is no whole number")
+    if value < low or (high is not None and value > high):
+        raise InvalidInputError(field, f"{value!r} is outside [{low}, {'any' if high is None else high}]")
+    return value
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Signals:
     """Four task-agnostic scalars in [0, 1]. Numeric strings are accepted.

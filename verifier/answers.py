@@ -40,6 +40,11 @@ _THOUGHT_START = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
 _LATEX_IN_JSON = re.compile(
     r"(?<!\\)\\(?=[^\"\\/bfnrtu]|[bf][a-z]|(?:text\w*|times|tfrac|theta|tan|tau|to|neq?|nu|right|rho|rangle)(?![a-z]))"
 )
+_FIELD = re.compile(
+    r'"(?:' + "|".join(ANSWER_FIELDS) + r')"\s*+:\s*+'
+    r'(?:"(?P<string>(?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9a-f]{4}))*+)"\s*+(?=[,}\]]|$)|(?P<bare>[^\s",{}\[\]][^\n",{}\[\]]*+)(?=[,}\n]))',
+    re.IGNORECASE,
+)
 _OBJECT = re.compile(r'\{\s*+"')
 _MAX_OBJECTS = 2_000
 _MAX_REREADING = 8
@@ -63,11 +68,11 @@ def extract_answer(text: str) -> str | None:
     not searched: whatever stands before `</think>`, and a thought that never ends.
     """
     spoken = _without_thoughts(text[-MAX_REPLY_CHARS:])
-    for find in (_from_json, last_boxed, _from_label):
-        found = find(spoken)
-        if found is not None and (answer := unwrap(found)):
-            return answer
-    return None
+    found = _from_json(spoken)
+    if found is not None:
+        return found  # as the field says: what looks like markup there may be the answer itself
+    found = last_boxed(spoken) or _from_label(spoken)
+    return None if found is None else unwrap(found) or None
 
 
 def normal_form(text: str) -> str:
@@ -134,7 +139,19 @@ def _from_json(text: str) -> str | None:
             work -= error.pos - at  # an object inside the broken one may still be whole
         except RecursionError:
             work -= len(text)
-    return found
+    return found or _from_broken_json(text)
+
+
+def _from_broken_json(text: str) -> str | None:
+    """Return the last answer field that is whole in itself, where the object around it is not JSON; cut ones do not count."""
+    for field in reversed(list(_FIELD.finditer(text))):
+        if field["string"] is None:
+            answer = None if field["bare"] == "null" else _meant(field["bare"])
+        else:
+            answer = _meant(json.loads(f'"{field["string"]}"', strict=False))
+        if answer is not None:
+            return answer
+    return None
 
 
 def _answer_field(value: Any) -> str | None:
@@ -183,7 +200,8 @@ def _from_label(text: str) -> str | None:
         for found in reversed(list(labels.finditer(text))):
             if found["heading"] is not None and not found[0].lstrip().startswith(("#", "*", "_")):
                 continue  # the word alone on a line announces something only as a heading
-            answer = _meant(found["rest"] or "") or _meant(_below(text[found.end() : found.end() + _MAX_BLOCK]))
+            below = text[found.end() : found.end() + _MAX_BLOCK]
+            answer = _meant(_closed(found["rest"] or "")) or _meant(_closed(_below(below)))
             if answer is not None:
                 return answer
     return None
@@ -198,9 +216,14 @@ def _below(text: str) -> str:
     return "" if any(labels.match(line) for labels in _LABELS) else line
 
 
+def _closed(line: str) -> str:
+    """Take off the end of an emphasis that began before the label."""
+    return line.strip().removesuffix("**") if line.count("**") % 2 else line
+
+
 def _meant(answer: str) -> str | None:
     """Return the answer trimmed; None where it is blank or a placeholder."""
-    answer = answer.strip().removesuffix("**").strip() if answer.count("**") % 2 else answer.strip()
+    answer = answer.strip()
     return answer if answer.strip(".…<>*_ ") else None
 
 

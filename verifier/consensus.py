@@ -4,11 +4,15 @@ Source: Wang et al. 2023, "Self-Consistency Improves Chain of Thought Reasoning 
 section 2: the plain, unweighted majority vote.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from verifier.answers import vote_key
 from verifier.errors import NoCandidatesError
+from verifier.numbers import plain_number
 from verifier.types import Verdict
+
+Groups = dict[Hashable, list[tuple[str, str]]]
+"""Key -> the (sample id, answer) of its members, in the order of arrival."""
 
 
 def vote(
@@ -18,6 +22,8 @@ def vote(
 ) -> Verdict:
     """Return the answer with the most votes; a tie goes to the group seen first.
 
+    With the default key, bare numbers join the largest group that has the same number with a unit: `4` speaks for `4 litres`,
+    or for `4 gallons` where most say gallons, but never makes these two one group.
     An abstention (no answer, a blank one, or one for which `key` returns None) counts among the samples and never as a vote.
 
     Args:
@@ -28,19 +34,35 @@ def vote(
     Raises:
         NoCandidatesError: there is no answer to vote on: no sample, or only abstentions.
     """
-    groups: dict[Hashable, tuple[str, list[str]]] = {}
+    groups: Groups = {}
     for sample_id, answer in answers:
         group = key(answer) if answer is not None and answer.strip() else None
         if answer is not None and group is not None:
-            groups.setdefault(group, (answer, []))[1].append(sample_id)
+            groups.setdefault(group, []).append((sample_id, answer))
     if not groups:
         raise NoCandidatesError(f"nothing to vote on: {len(answers)} samples, none of them with an answer")
+    if key is vote_key:
+        arrival = {sample_id: place for place, (sample_id, _) in enumerate(answers)}
+        groups = _with_units(groups, arrival)
 
-    ranked = sorted(groups.values(), key=lambda group: -len(group[1]))  # stable: ties stay in order of first sight
+    ranked = sorted(groups.values(), key=lambda members: -len(members))  # stable: ties stay in order of first sight
     return Verdict(
-        answer=ranked[0][0],
-        votes=len(ranked[0][1]),
-        runner_up=len(ranked[1][1]) if len(ranked) > 1 else 0,
+        answer=ranked[0][0][1],
+        votes=len(ranked[0]),
+        runner_up=len(ranked[1]) if len(ranked) > 1 else 0,
         samples=len(answers),
-        groups=tuple((answer, tuple(members)) for answer, members in ranked),
+        groups=tuple((members[0][1], tuple(sample_id for sample_id, _ in members)) for members in ranked),
     )
+
+
+def _with_units(groups: Groups, arrival: Mapping[str, int]) -> Groups:
+    """Let each group of a bare number join the largest group of the same number with a unit, if there is one."""
+    joined = dict(groups)
+    for bare in groups:
+        if plain_number(str(bare)) is None:
+            continue
+        named = [key for key in groups if str(key).startswith(f"{bare} ")]
+        if named:
+            home = max(named, key=lambda key: len(groups[key]))  # the first of equals
+            joined[home] = sorted((*joined[home], *joined.pop(bare)), key=lambda member: arrival[member[0]])
+    return dict(sorted(joined.items(), key=lambda group: arrival[group[1][0][0]]))

@@ -48,8 +48,9 @@ _MEANINGS = {
 _SPACES = re.compile(r"\\[,;: ]|~")
 _ESCAPED = re.compile(r"\\([%$#&_{}])")
 _DEGREE = re.compile(r"\^\s*(?:\{\s*\\circ\s*\}|\\circ(?![a-zA-Z]))")
-_POWER = re.compile(r"\^\s*\{\s*([+-]?\w+)\s*\}")
+_POWER = re.compile(r"\^\s*\{\s*([+-]?[0-9]+)\s*\}")
 _PLAIN = re.compile(r"[+-]?\w+(?:\.\w+)?")
+_QUOTES = {('"', '"'), ("'", "'"), ("“", "”"), ("„", "“"), ("«", "»"), ("「", "」")}
 _MAX_NESTING = 12
 """Passes over nested commands; deeper nesting is left as it stands."""
 
@@ -76,13 +77,19 @@ def unwrap(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return the text without markup, with LaTeX notation written out, single spaces and no full stop at the end."""
+    """Return the text without markup, with LaTeX notation written out, single spaces and no full stop at the end.
+
+    A text in quotation marks keeps its spaces, and keeps the marks (as `'`) unless they enclose words only.
+    """
     text = _INLINE_MATH.sub(r"\1", unwrap(text))
+    if _is_quoted(text):
+        return _without_quotes(text)
     if "\\" in text or "{" in text:
         text = _without_latex(text)
     text = unwrap(" ".join(text.split()))
     bare = text[:-1] if text.endswith((".", "。")) and not text.endswith("..") else text
-    return _without_quotes(unwrap(bare)) or text
+    bare = unwrap(bare) or text
+    return _without_quotes(bare) if _is_quoted(bare) else bare
 
 
 def _unwrap_once(text: str) -> str:
@@ -132,17 +139,12 @@ def _fraction(found: re.Match[str]) -> str:
     return f"{' ' if after_digit else ''}{over}/{under}"  # 1\\frac{3}{4} is a mixed number
 
 
+def _is_quoted(text: str) -> bool:
+    return len(text) > 1 and (text[0], text[-1]) in _QUOTES and not set(text[1:-1]) & {text[0], text[-1]}
+
+
 def _without_quotes(text: str) -> str:
     """Take off quotation marks around words; a quoted number or truth value is text, not that value, and keeps them."""
-    if len(text) < 3 or (text[0], text[-1]) not in {
-        ('"', '"'),
-        ("'", "'"),
-        ("“", "”"),
-        ("„", "“"),
-        ("«", "»"),
-        ("「", "」"),
-    }:
-        return text
     inner = text[1:-1]
     is_words = inner[:1].isalpha() and inner.casefold() not in ("true", "false", "none", "null")
-    return inner if is_words and not set(inner) & {text[0], text[-1]} else text
+    return inner if is_words else f"'{inner}'"

@@ -153,6 +153,8 @@ def _read_value(text: str) -> tuple[Fraction, int] | None:
     if number is None:
         return None
     written, end = number[0], number.end()
+    if written.endswith(".") and text[end:]:
+        return None  # the point ends a sentence or a list number; what follows is not a unit
     if number.lastgroup == "spaced":
         written = re.sub(r"[ \u00a0\u2009\u202f'’]", "", written).replace(",", ".")
     elif number.lastgroup == "pointed":

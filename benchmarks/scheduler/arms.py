@@ -6,7 +6,7 @@ from typing import Any
 from benchmarks.scheduler.baselines import BayesianLogistic
 from benchmarks.scheduler.run import ASTRAY, Arm, Told
 from benchmarks.scheduler.streams import Step, Stream
-from scheduler import Signals
+from scheduler import Costs, Signals
 from scheduler.policy import Policy, critical_threshold
 from scheduler.registry import make_policy
 from scheduler.session import Session
@@ -17,6 +17,7 @@ class Learner:
 
     Args:
         policy: The policy.
+        costs: Costs of the two modes.
         own_pollution: Leave pollution to the session's own estimate.
         escalation_counts: An escalated System 1 step counts as deliberated, as the threshold variant has it.
         recall: Recall in [0, 1] of the verifier, told with every report.
@@ -25,12 +26,13 @@ class Learner:
     def __init__(
         self,
         policy: Policy[Any],
+        costs: Costs,
         *,
         own_pollution: bool = False,
         escalation_counts: bool = False,
         recall: float = 1.0,
     ) -> None:
-        self.session = Session(policy)
+        self.session = Session(policy, costs=costs)
         self._own_pollution = own_pollution
         self._escalation_counts = escalation_counts
         self._recall = recall
@@ -112,7 +114,6 @@ class BayesFilter(Informed):
 
     def __init__(self, stream: Stream) -> None:
         super().__init__(stream)
-        self._belief = [1.0] + [0.0] * (len(stream.rules) - 1)
         self._belief = [1.0 / len(stream.rules)] * len(stream.rules)
 
     def _probability(self, step: Step) -> float:
@@ -130,20 +131,21 @@ class BayesFilter(Informed):
 
 def learner(policy: str, *, told: dict[str, Any] | None = None, **knobs: Any) -> Callable[[Stream], Arm]:
     """Return the maker of an arm that runs a shipped policy at the costs of the stream."""
-    return lambda stream: Learner(make_policy(policy, stream.costs, **knobs), **(told or {}))
+    return lambda stream: Learner(make_policy(policy, **knobs), stream.costs, **(told or {}))
 
 
 def _auction(rule: str) -> Callable[[Stream], Arm]:
     bid = rule == "bid"
     return lambda stream: Learner(
-        make_policy("auction", stream.costs, decision=rule),
+        make_policy("auction", decision=rule),
+        stream.costs,
         own_pollution=bid and not stream.tells_pollution,
         escalation_counts=not bid,
     )
 
 
 def _bayesian(reset: bool) -> Callable[[Stream], Arm]:
-    return lambda stream: Learner(BayesianLogistic(stream.costs, reset=reset))
+    return lambda stream: Learner(BayesianLogistic(reset=reset), stream.costs)
 
 
 BOUNDS: dict[str, Callable[[Stream], Arm]] = {

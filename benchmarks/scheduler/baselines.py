@@ -4,10 +4,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from scheduler.experience import Experience, Label, Reported
 from scheduler.fixed import linear_decision
-from scheduler.policy import Experience, Facts, Label, Reported, critical_threshold, label_from_facts
+from scheduler.policy import Facts, Question, critical_threshold, label_from_facts
 from scheduler.readout import Head, Situation, squash
-from scheduler.types import Costs, Decision, Signals
+from scheduler.types import Decision, Signals
 
 VARIANCE = (4.0, 25.0, 25.0, 9.0)
 FORGETTING = 0.03
@@ -18,7 +19,6 @@ class BayesianLogistic:
     """One affine Bayesian read-out.
 
     Args:
-        costs: Set the threshold.
         reset: True: start anew when a Page-Hinkley test (Page 1954) on the log loss fires; False: let every label widen
             the belief a little.
     """
@@ -26,10 +26,9 @@ class BayesianLogistic:
     name = "logistic"
     n_prototypes = 1
 
-    def __init__(self, costs: Costs, *, reset: bool) -> None:
+    def __init__(self, *, reset: bool) -> None:
         self.mu = 1.0
-        self._costs, self._reset = costs, reset
-        self._threshold = critical_threshold(costs, 1.0, 0.0)
+        self._reset = reset
         self._restart()
         self._total = 0
 
@@ -45,17 +44,10 @@ class BayesianLogistic:
     def track(self) -> None:
         """Sessions leave no trace."""
 
-    def decide(self, track: None, signals: Signals, pollution: float, *, decision_id: str, probe_due: bool) -> Decision:
+    def decide(self, track: None, question: Question) -> Decision:
         """Compare the prediction with the threshold of the costs."""
-        return linear_decision(
-            self.name,
-            self._costs,
-            self.estimate(track, signals),
-            self._threshold,
-            pollution,
-            decision_id=decision_id,
-            probe_due=probe_due,
-        )
+        threshold = critical_threshold(question.costs, self.mu, 0.0)
+        return linear_decision(self.name, question, self.estimate(track, question.signals), threshold)
 
     def estimate(self, track: None, signals: Signals) -> float:
         """Return the probability in (0, 1) of a critical step."""

@@ -17,7 +17,6 @@ from benchmarks.scheduler.streams import (
     clamp01,
     constant,
     drawn,
-    noisy,
     rule_a,
     rule_b,
     seed51,
@@ -67,15 +66,21 @@ def nosignal(seed: int) -> Stream:
             signals = Signals(criticality_hint=c, difficulty_hint=d, progress=i / 8)
             row.append(Step(signals, u < 0.4, 0, luck.random()))
         tasks.append(tuple(row))
-    return Stream(
-        family="nosignal", seed=seed, tasks=tuple(tasks), rules=(lambda task, x: 0.4,), transition=constant
-    )
+    return Stream(family="nosignal", seed=seed, tasks=tuple(tasks), rules=(lambda task, x: 0.4,), transition=constant)
 
 
 def pollution(seed: int) -> Stream:
     """20 tasks of 24 steps; a full context makes System 2 go astray."""
     return drawn(
-        "pollution", seed, rules=(coding,), regime=_only, transition=constant, tasks=20, steps=24, noise=0.2, reworks=True
+        "pollution",
+        seed,
+        rules=(coding,),
+        regime=_only,
+        transition=constant,
+        tasks=20,
+        steps=24,
+        noise=0.2,
+        reworks=True,
     )
 
 
@@ -86,8 +91,7 @@ def drift(seed: int) -> Stream:
         t = math.pi * k / 59
         return lambda c, d, p: 0.5 + 0.8 * (math.cos(t) * (c - 0.5) + math.sin(t) * (d - 0.5))
 
-    stream = drawn("drift", seed, rules=[turned(k) for k in range(60)], regime=lambda k, i: k, transition=_on_schedule)
-    return stream
+    return drawn("drift", seed, rules=[turned(k) for k in range(60)], regime=lambda k, i: k, transition=_on_schedule)
 
 
 def _on_schedule(task: int, step: int, belief: Belief) -> Belief:

@@ -65,7 +65,11 @@ def _transition(task: int, step: int, belief: Belief) -> Belief:
         return [0.5, 0.5]
     if task < WARM_UP:
         return belief
-    return belief if not 5 <= step <= 12 else [belief[0] * 0.875 + belief[1] * 0.125, belief[1] * 0.875 + belief[0] * 0.125]
+    return (
+        belief
+        if not 5 <= step <= 12
+        else [belief[0] * 0.875 + belief[1] * 0.125, belief[1] * 0.875 + belief[0] * 0.125]
+    )
 
 
 def _critical_a(task: int, x: Signals) -> float:

@@ -1,10 +1,9 @@
 """Opens the database: its file and modes, the pragmas that make a commit durable, and errors in words that help."""
 
-import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from booster.journal.errors import JournalError
+from booster.journal.files import private_database
 
 BUSY_SECONDS = 30
 """How long a writer waits for another process's transaction."""
@@ -28,6 +28,7 @@ _ADVICE = (
     ("locked", f"another process kept it locked for more than {BUSY_SECONDS} seconds; end that process or try again"),
     ("malformed", "the file is damaged; move it away together with its -wal and -shm files, or restore a copy"),
     ("not a database", "this is no SQLite database; set `journal.url` to another file, or move this one away"),
+    ("no module named 'psycopg'", "its driver is not installed; install the extra `postgres`"),
     ("unable to open", "it cannot be opened; check that its directory exists and belongs to you"),
 )
 
@@ -68,7 +69,7 @@ def explained(url: URL) -> Iterator[None]:
         if type(error) is not JournalError:
             raise
         raise JournalError(f"journal {place(url)}: {error}") from error
-    except (SQLAlchemyError, sqlite3.Error, OSError) as error:
+    except (SQLAlchemyError, sqlite3.Error, OSError, ImportError) as error:
         raise explain(error, url) from error
 
 
@@ -84,29 +85,11 @@ def open_engine(url: URL) -> Engine:
     pool = {"pool_size": READERS + 1, "max_overflow": 0, "pool_timeout": BUSY_SECONDS}
     if url.get_backend_name() != "sqlite":
         return create_engine(url, pool_pre_ping=True, **pool)
-    _create_file(Path(str(url.database)))
+    private_database(Path(str(url.database)))
     engine = create_engine(url, **pool)
     event.listen(engine, "connect", _configure)
     event.listen(engine, "begin", _begin)
     return engine
-
-
-def _create_file(path: Path) -> None:
-    """Make the file with mode 0600 and missing directories with 0700; an existing file loses the rights of others.
-
-    The file is not opened if it exists: closing it again would drop the locks SQLite holds on it in this process.
-    """
-    for directory in reversed([path.parent, *path.parent.parents]):
-        with suppress(FileExistsError):
-            directory.mkdir(mode=0o700)
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
-            with suppress(FileNotFoundError, PermissionError):
-                mode = name.stat().st_mode
-                if mode & 0o077:
-                    name.chmod(mode & 0o700)
 
 
 def _configure(dbapi: Any, _record: object) -> None:

@@ -210,6 +210,8 @@ class SqlJournal(BaseJournal):
             with self._engine.connect() as connection:
                 return [[row._asdict() for row in connection.execute(query)] for query in queries]
 
+        if self._writer.closed:
+            raise JournalError("the journal is closed")
         with explained(self._url):
             return await asyncio.get_running_loop().run_in_executor(self._readers, work)
 

@@ -11,6 +11,8 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
+from booster.journal.files import private_directory
+
 _SUFFIX = ".owner"
 
 
@@ -23,7 +25,7 @@ class Owner:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_directory(directory)
         self.name = f"process-{os.getpid()}-{secrets.token_hex(8)}"
         """As stored in sessions; unique."""
         self._descriptor: int | None = _claim(self._path(self.name))

@@ -66,6 +66,11 @@ class Writer:
             self._queue.put_nowait(None)
             await task
 
+    @property
+    def closed(self) -> bool:
+        """Whether nothing can be written any more."""
+        return self._task is None or self._task.done()
+
     def enqueue(self, write: Write) -> asyncio.Future[Any]:
         """Take a frequent write; the future ends when it is durable or refused."""
         return self._put(write)
@@ -86,7 +91,7 @@ class Writer:
 
     def _put(self, wish: Write | Work) -> asyncio.Future[Any]:
         queued = _Queued(wish)
-        if self._task is None or self._task.done():
+        if self.closed:
             queued.settle(JournalError("the journal is closed"))
         else:
             self._queue.put_nowait(queued)
@@ -138,4 +143,11 @@ class Writer:
 
     async def _in_thread(self, work: Work) -> Any:
         with explained(self._url):
-            return await asyncio.get_running_loop().run_in_executor(self._thread, work, self._connection)
+            return await asyncio.get_running_loop().run_in_executor(self._thread, self._tidily, work)
+
+    def _tidily(self, work: Work) -> Any:
+        """Run work and leave no transaction open, whatever it did: the next one could not begin."""
+        try:
+            return work(self._connection)
+        finally:
+            self._connection.rollback()

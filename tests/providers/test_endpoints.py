@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.endpoints import PROFILES, Endpoint, addresses, configured_endpoints, endpoint, normal_base_url, profile_for
+from providers.endpoints import (
+    PROFILES,
+    Endpoint,
+    addresses,
+    configured_endpoints,
+    endpoint,
+    normal_base_url,
+    profile_for,
+)
 
 KEYS = {"CEREBRAS_API_KEY": "c-key", "OPENAI_API_KEY": "o-key"}
 
@@ -144,3 +152,8 @@ def test_openai_is_a_second_name_of_direct_openai() -> None:
 def test_an_unknown_endpoint_name_lists_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"cerebras.*direct-openai.*local"):
         endpoint("claude")
+
+
+def test_a_local_endpoint_without_an_address_names_its_setting() -> None:
+    with pytest.raises(ValueError, match="LOCAL_BASE_URL is not set"):
+        endpoint("local")

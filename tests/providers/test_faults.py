@@ -1,7 +1,7 @@
 """When to try again, by the server's own words."""
 
-from email.utils import format_datetime
 from datetime import UTC, datetime
+from email.utils import format_datetime
 
 import pytest
 
@@ -51,10 +51,25 @@ def test_a_missing_key_is_said_to_be_missing() -> None:
     assert "LOCAL_API_KEY is not set" in str(error)
 
 
+@pytest.mark.parametrize(
+    "body", [{"message": "Wrong thing"}, {"detail": "Wrong thing"}, {"error": "Wrong thing"}, "Wrong thing"]
+)
+def test_the_servers_words_are_found_in_every_form_of_error(body: object) -> None:
+    error = status_error(400, body, {}, endpoint=endpoint("cerebras", key="k"), model="m", now=NOW)
+
+    assert str(error).endswith("It said: Wrong thing")
+
+
+def test_a_wrong_method_points_to_the_base_url() -> None:
+    error = status_error(405, "", {}, endpoint=endpoint("cerebras", key="k"), model="m", now=NOW)
+
+    assert (type(error), "CEREBRAS_BASE_URL" in str(error)) == (ConfigurationError, True)
+
+
 def test_the_servers_words_are_repeated_only_in_part() -> None:
     error = status_error(500, "x" * 100_000, {}, endpoint=endpoint("cerebras", key="k"), model="m", now=NOW)
 
-    assert len(str(error)) < 1000
+    assert len(str(error)) < 6_000
 
 
 def test_a_causeless_error_is_a_lost_connection() -> None:

@@ -1,12 +1,14 @@
 """The HTTP provider against a real server that answers, refuses, breaks and hangs."""
 
 import asyncio
+import ssl
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import httpx2
 import pytest
+from openai import OpenAIError
 
 from providers.endpoints import Endpoint, endpoint
 from providers.errors import BadReplyError, ConfigurationError, ProviderError, RejectedError, TransientError
@@ -158,6 +160,18 @@ async def test_the_key_is_in_no_error_even_where_the_server_echoes_it(status: in
     assert error.__context__ is None
 
 
+@pytest.mark.parametrize("padding", [*range(380, 600, 7)])
+async def test_not_even_half_a_key_is_left_where_a_long_message_is_cut(padding: int) -> None:
+    def echo(seen: Seen) -> Answer:
+        return Answer(status=500, body="x" * padding + CANARY + "y" * 9000, content_type="text/plain")
+
+    async with served(echo) as (provider, _):
+        error = await failure(provider)
+
+    assert CANARY[:8] not in str(error)
+    assert len(str(error)) <= 601
+
+
 async def test_a_server_that_hangs_is_given_up_at_the_timeout() -> None:
     async with served([HANG]) as (provider, _):
         error = await failure(provider, call(timeout=0.05))
@@ -204,7 +218,6 @@ async def test_a_configuration_error_names_the_setting_to_mend(answer: Answer, k
 
 async def test_a_certificate_that_is_not_trusted_points_to_the_trust_store() -> None:
     """Another attempt could not help, so it is a matter of configuration."""
-    import ssl
 
     def handler(request: httpx2.Request) -> httpx2.Response:
         raise httpx2.ConnectError("failed") from ssl.SSLCertVerificationError("self-signed certificate")
@@ -345,6 +358,43 @@ async def test_json_under_another_content_type_is_still_read() -> None:
         reply = await provider.send(call())
 
     assert reply.text == "42"
+
+
+@pytest.mark.parametrize(
+    ("raised", "cls", "kind"),
+    [
+        (httpx2.ReadTimeout("slow"), TransientError, "timeout"),
+        (httpx2.ConnectError("refused"), TransientError, "connection"),
+        (OpenAIError("odd"), BadReplyError, "client"),
+    ],
+)
+async def test_whatever_the_client_raises_becomes_an_error_of_ours(
+    raised: Exception, cls: type[ProviderError], kind: str
+) -> None:
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        raise raised
+
+    client = httpx2.AsyncClient(transport=httpx2.MockTransport(handler))
+    provider = OpenAICompatible(endpoint("cerebras", key=CANARY), http_client=client)
+    error = await failure(provider)
+    await provider.aclose()
+
+    assert (type(error), error.kind, client.is_closed) == (cls, kind, True)
+
+
+async def test_a_client_that_was_never_used_is_closed_with_the_provider() -> None:
+    client = httpx2.AsyncClient()
+
+    await OpenAICompatible(endpoint("cerebras", key=CANARY), http_client=client).aclose()
+
+    assert client.is_closed
+
+
+async def test_a_host_that_cannot_be_written_is_a_matter_of_its_setting() -> None:
+    error = await failure(OpenAICompatible(endpoint("local", base_url="http://1.2.3.999")))
+
+    assert (type(error), error.kind) == (ConfigurationError, "base_url")
+    assert "LOCAL_BASE_URL" in str(error)
 
 
 async def test_closing_twice_does_no_harm() -> None:

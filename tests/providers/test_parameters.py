@@ -94,8 +94,6 @@ def test_what_was_refused_is_never_sent_again(refused: set[str]) -> None:
 def test_the_refused_parameter_is_found_only_where_doing_without_it_helps(
     param: str | None, message: str, code: str, named: str | None
 ) -> None:
-    body = request_body(
-        call(temperature=0.5, seed=1, stop=["x"], response_format={}, user="u", tools=[]), "m", GENERIC
-    )
+    body = request_body(call(temperature=0.5, seed=1, stop=["x"], response_format={}, user="u", tools=[]), "m", GENERIC)
 
     assert refused_parameter(body, param=param, message=message, code=code) == named

@@ -127,7 +127,7 @@ def test_a_bad_reply_is_quoted_only_in_part() -> None:
     with pytest.raises(BadReplyError) as caught:
         read("x" * 100_000)
 
-    assert len(str(caught.value)) < 400
+    assert len(str(caught.value)) < 6_000
 
 
 @pytest.mark.parametrize(
@@ -173,11 +173,15 @@ def test_the_estimate_counts_content_parts() -> None:
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(["choices", "message", "content", "type", "text", "usage", "error", "refusal", "reasoning_details"]),
-        inner,
-        max_size=4,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["choices", "message", "content", "type", "text", "usage", "error", "refusal", "reasoning_details"]
+            ),
+            inner,
+            max_size=4,
+        )
     ),
     max_leaves=12,
 )

@@ -257,6 +257,27 @@ def test_a_reply_that_arrived_is_kept_although_the_call_is_cancelled_meanwhile()
     assert run_virtual(scenario).successes == 1
 
 
+class FailingLedger(CountingLedger):
+    """Finds the disk full, after a second."""
+
+    async def close(self, ticket: Ticket, outcome: Reply | ProviderError) -> None:
+        await asyncio.sleep(1)
+        raise OSError("disk full")
+
+
+def test_a_ledger_that_fails_is_heard_but_not_above_a_cancellation() -> None:
+    async def scenario() -> None:
+        with pytest.raises(OSError, match="disk full"):
+            await ask(CALL, ScriptedProvider(["42"]), FailingLedger())
+        task = asyncio.create_task(ask(CALL, ScriptedProvider(["42"]), FailingLedger()))
+        await asyncio.sleep(0.5)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run_virtual(scenario)
+
+
 def test_a_defect_in_a_provider_closes_the_ticket_and_is_not_hidden() -> None:
     def broken(call: Call) -> Line:
         raise ZeroDivisionError

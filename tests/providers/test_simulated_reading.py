@@ -4,16 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.simulated_reading import MAX_ITEMS, UNKNOWN_TASK, Question, read
+from providers.simulated_reading import MAX_ITEMS, UNKNOWN_TASK, Question, TaskBank, read
 from providers.simulated_tasks import SimulatedTask, demo_tasks, slip
 
 TASKS = demo_tasks(20)
+BANK = TaskBank(TASKS)
 JUG, SCHEDULE, PROGRAM = TASKS[:3]
 
 
 def ask(text: str, *before: tuple[str, str]) -> Question:
     messages = [{"role": role, "content": content} for role, content in (*before, ("user", text))]
-    return read(messages, TASKS)
+    return read(messages, BANK)
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: f"{task.family}-{task.language}")
@@ -28,10 +29,18 @@ def test_a_task_is_found_when_its_lines_were_joined() -> None:
     assert ask(" ".join(PROGRAM.task.split())).task is PROGRAM
 
 
+def test_a_task_inside_a_line_is_found() -> None:
+    assert ask(f"Please solve this: {JUG.task} Thank you.").task is JUG
+
+
+def test_a_first_line_alone_is_not_the_task() -> None:
+    assert ask("What does this Python program print?\nprint(1)").task is UNKNOWN_TASK
+
+
 def test_a_task_in_an_earlier_message_or_in_content_parts_is_found() -> None:
     parts = [{"type": "text", "text": JUG.task}, {"type": "image_url", "image_url": {"url": "data:,"}}]
 
-    question = read([{"role": "user", "content": parts}, {"role": "user", "content": "Give the final answer."}], TASKS)
+    question = read([{"role": "user", "content": parts}, {"role": "user", "content": "Give the final answer."}], BANK)
 
     assert question.task is JUG
     assert question.wanted == "answer"

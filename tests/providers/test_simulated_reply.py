@@ -12,18 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.simulated_model import LARGE, MEDIUM, SMALL, SimulatedModel
-from providers.simulated_reading import Question, read
+from providers.simulated_reading import Question, TaskBank, read
 from providers.simulated_reply import write
 from providers.simulated_tasks import SimulatedTask, demo_tasks
 
 TASKS = demo_tasks(20)
+BANK = TaskBank(TASKS)
 JUG = TASKS[0]
 ANSWER = "Give the final answer."
 
 
 def question(task: SimulatedTask, request: str, steps: int = 0) -> Question:
     listed = "\n".join(f"{number}. {step}" for number, step in enumerate(task.steps[:steps], 1))
-    return read([{"role": "user", "content": f"{task.task}\n{listed}\n{request}"}], TASKS)
+    return read([{"role": "user", "content": f"{task.task}\n{listed}\n{request}"}], BANK)
 
 
 def answers(model: SimulatedModel, asked: Question, draws: int, model_id: str = MEDIUM) -> Counter[str]:
@@ -74,8 +75,10 @@ def test_skill_and_progress_never_harm_and_slips_and_leaps_never_help(
     skill: float, more: float, steps: int, slips: int, at_once: int
 ) -> None:
     low, high = sorted((skill, more))
-    asked = Question(wanted="answer", items=1, task=JUG, done=steps, slips=slips, last_step=None, digest="")
-    worse = Question(wanted="answer", items=1, task=JUG, done=steps, slips=slips + 1, last_step=None, digest="")
+    asked = Question(wanted="answer", items=1, task=JUG, done=steps, slips=slips, last_step=None, request="", digest="")
+    worse = Question(
+        wanted="answer", items=1, task=JUG, done=steps, slips=slips + 1, last_step=None, request="", digest=""
+    )
     model = SimulatedModel(skill=low, tasks=())
 
     p = model.p_right(MEDIUM, asked, at_once)
@@ -153,8 +156,8 @@ def test_correlated_errors_gather_on_the_most_tempting_answer() -> None:
 
 
 def test_an_unknown_task_gets_plausible_steps_and_an_answer_from_a_small_set() -> None:
-    asked = read([{"role": "user", "content": f"Why is the sea salt? {ANSWER}"}], TASKS)
-    steps = read([{"role": "user", "content": "Why is the sea salt? Return exactly 3 items"}], TASKS)
+    asked = read([{"role": "user", "content": f"Why is the sea salt? {ANSWER}"}], BANK)
+    steps = read([{"role": "user", "content": "Why is the sea salt? Return exactly 3 items"}], BANK)
 
     assert 2 <= len(answers(SimulatedModel(), asked, 200)) <= 5
     assert len(items(SimulatedModel(), steps)) == 3

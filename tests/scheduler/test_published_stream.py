@@ -23,7 +23,12 @@ def saved(row: Row) -> float:
 def test_the_generator_is_bit_exact() -> None:
     draw = Mulberry32(20260607)
 
-    assert [draw() for _ in range(4)] == [0.5305264065973461, 0.9620698718354106, 0.804833693196997, 0.24060636782087386]
+    assert [draw() for _ in range(4)] == [
+        0.5305264065973461,
+        0.9620698718354106,
+        0.804833693196997,
+        0.24060636782087386,
+    ]
 
 
 def test_the_stream_starts_as_published_and_has_210_critical_steps() -> None:

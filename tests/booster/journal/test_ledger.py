@@ -14,7 +14,9 @@ from providers.types import Call, Ledger, Reply, Ticket, Usage
 from tests.booster.journal.journal_samples import a_call, a_reply, pay, resumed, started
 from tests.virtual_clock import run_virtual
 
-TIMEOUT = TransientError("no reply in time", kind="timeout", endpoint="http://127.0.0.1/v1", provider="local", model="m")
+TIMEOUT = TransientError(
+    "no reply in time", kind="timeout", endpoint="http://127.0.0.1/v1", provider="local", model="m"
+)
 
 
 async def test_it_fulfils_the_port_of_the_providers() -> None:
@@ -96,7 +98,7 @@ def test_seconds_end_at_the_deadline_and_time_between_two_processes_does_not_cou
             await pay(ledger, a_call("it1/candidate1"))
             await asyncio.sleep(100)  # nobody works on it; only what was written counts
 
-            epoch, ledger = await resumed(journal, seconds=10)
+            _, ledger = await resumed(journal, seconds=10)
             assert ledger.spent.seconds == 4
             assert ledger.deadline == asyncio.get_running_loop().time() + 6
             await asyncio.sleep(5.9)

@@ -1,0 +1,78 @@
+"""Text in, text out: redaction, hashes and cuts."""
+
+import json
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from booster.journal.codec import Codec, cut, dumps, prompt_chars
+from booster.journal.errors import JournalError
+from tests.booster.journal.journal_samples import a_call
+
+any_text = st.text(st.characters(exclude_categories=()))  # lone surrogates included
+
+
+@given(st.dictionaries(any_text, st.lists(any_text | st.integers() | st.none())))
+def test_json_text_can_be_stored_and_reads_back_as_it_was(value: dict[str, Any]) -> None:
+    text = dumps(Codec().plain(value))
+
+    assert json.loads(text.encode().decode()) == value
+    assert "\0" not in text
+
+
+@given(any_text, st.integers(40, 200))
+def test_a_cut_text_keeps_its_beginning_and_its_bound(text: str, limit: int) -> None:
+    short = cut(text, limit)
+
+    assert len(short) <= limit
+    assert short == text or (len(text) > limit and str(len(text)) in short and text.startswith(short[: limit - 40]))
+
+
+def test_every_string_is_redacted_before_it_becomes_json() -> None:
+    """A pattern that eats quotes and commas cannot break the document."""
+    codec = Codec(lambda text: "[redacted]" if "secret" in text else text)
+
+    plain = codec.plain({"secret key": ("a", ['secret\n"quoted", ']), "n": 1, "yes": True})
+
+    assert plain == {"[redacted]": ["a", ["[redacted]"]], "n": 1, "yes": True}
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("-inf"), {1}, b"", {None: 1}, object()])
+def test_what_is_no_json_is_refused(odd: object) -> None:
+    with pytest.raises(JournalError, match=r"plain JSON|strings can be keys"):
+        Codec().plain([odd])
+
+
+@given(st.dictionaries(st.sampled_from(["stop", "seed", "top_p", "tools"]), st.lists(st.integers() | any_text)))
+def test_the_hash_of_a_request_survives_a_round_through_json_and_another_order_of_keys(request: dict[str, Any]) -> None:
+    codec = Codec()
+    again = json.loads(json.dumps(dict(reversed(request.items()))))
+
+    assert codec.request_hash(a_call(request=request)) == codec.request_hash(a_call(request=MappingProxyType(again)))
+
+
+def test_the_hash_knows_the_question_and_not_who_asks() -> None:
+    codec = Codec()
+    one = codec.request_hash(a_call())
+
+    assert one == codec.request_hash(a_call("it9/other", role="judge", timeout=1.0, deadline=5.0))
+    assert one != codec.request_hash(a_call(content="6 * 8?"))
+
+
+def test_the_hash_is_the_same_before_and_after_redaction() -> None:
+    codec = Codec(lambda text: text.replace("sk-secret", "[redacted]"))
+
+    assert codec.request_hash(a_call(content="sk-secret")) == codec.request_hash(a_call(content="[redacted]"))
+
+
+def test_a_prompt_shows_roles_and_all_kinds_of_content() -> None:
+    call = a_call()
+    parts = [{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": "data:"}}]
+    messages = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": parts}, {"role": "assistant"})
+    call = type(call)(role="generate", step_key="it1", messages=messages)
+
+    assert Codec().prompt(call).startswith("[system]\nBe brief.\n\n[user]\nlook")
+    assert prompt_chars(call) == len("Be brief.") + len("look\n")

@@ -1,0 +1,68 @@
+"""What the scheduler sees, and what it is told."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from booster.session import Problem
+from booster.signals import disagreement, failed, outcome_of, signals
+from tests.builders import a_candidate, a_check, a_session, an_answer
+from verifier.types import Check
+
+
+@given(st.text(min_size=1), st.lists(st.text(min_size=1), max_size=8), st.lists(st.sampled_from([None, "1", "2"])), st.floats(0, 1))
+def test_signals_lie_between_0_and_1(task: str, steps: list[str], answers: list[str | None], spent: float) -> None:
+    session = a_session(task, steps=steps, answers=tuple(an_answer(answer) for answer in answers))
+
+    seen = signals(session, spent)
+
+    values = (seen.criticality_hint, seen.difficulty_hint, seen.progress, seen.context_pollution)
+    assert all(value is not None and 0 <= value <= 1 for value in values)
+
+
+def test_a_longer_task_looks_more_difficult() -> None:
+    assert signals(a_session("short"), 0).difficulty_hint < signals(a_session("long " * 500), 0).difficulty_hint
+
+
+def test_the_clients_own_messages_count_into_the_size() -> None:
+    talked = Problem(task="short", messages=({"role": "user", "content": "x" * 5000},))
+
+    assert signals(a_session(problem=talked), 0).difficulty_hint > signals(a_session("short"), 0).difficulty_hint
+
+
+def test_checks_that_no_answer_has_met_make_a_step_critical() -> None:
+    problem = Problem(task="t", checks=(Check(kind="equals", value="42", id="check1"),))
+    met = (an_answer("42", checks=[a_check("pass")]),)
+
+    open_, closed = signals(a_session(problem=problem), 0), signals(a_session(problem=problem, answers=met), 0)
+
+    assert open_.criticality_hint == closed.criticality_hint + 0.5
+
+
+def test_progress_is_the_larger_of_iterations_and_budget() -> None:
+    session = a_session(steps=["a", "b"])
+
+    assert signals(session, 0.1).progress == 0.25
+    assert signals(session, 0.9).progress == 0.9
+
+
+def test_disagreement_is_what_the_largest_group_leaves() -> None:
+    assert disagreement(a_session(answers=tuple(map(an_answer, ["1", "1.0", "2", "3", None])))) == 0.5
+    assert disagreement(a_session(answers=(an_answer("1"),))) == 0
+
+
+def test_a_cheap_step_passes_only_where_a_check_held() -> None:
+    session = a_session(steps=["Fill the jug"])
+
+    assert outcome_of(session, a_candidate("Other", checks=[a_check("pass")]), intuition=True) == "s1_pass"
+    assert outcome_of(session, a_candidate("Other"), intuition=True) == "s1_unchecked"
+    assert outcome_of(session, a_candidate("Other", checks=[a_check("fail")]), intuition=True) == "s1_fail"
+    assert outcome_of(session, a_candidate("Fill the jug"), intuition=True) == "s1_fail"
+    assert outcome_of(session, None, intuition=True) == "s1_fail"
+
+
+def test_a_deep_step_brings_no_label() -> None:
+    assert outcome_of(a_session(), None, intuition=False) == "s2_done"
+
+
+def test_an_answer_may_repeat_the_words_of_a_step() -> None:
+    assert not failed(a_session(steps=["Fill the jug"]), a_candidate("Fill the jug", answer="4"))
