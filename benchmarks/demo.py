@@ -57,7 +57,7 @@ async def demonstrate(out: Path, *, live: bool, tasks: int = TASKS) -> tuple[lis
 def simulated_settings(base_url: str, *, home: Path | None = None) -> Settings:
     """Return settings that know only the simulated model at this address; nothing is kept unless a home is given."""
     plain = Settings.load(environ={"HOME": os.environ.get("HOME", "/")}, cwd=Path("/"))
-    url = "memory:" if home is None else f"sqlite+aiosqlite:///{home / 'booster.db'}"
+    url = "memory:" if home is None else f"sqlite:///{home / 'booster.db'}"
     local = Endpoint(model=SIMULATED, base_url=base_url)
     return replace(plain, endpoints={"local": local}, journal_url=url, home=home or plain.home, warnings=[])
 

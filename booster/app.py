@@ -21,7 +21,8 @@ from booster.redact import Redactor
 from booster.result import SolveResult
 from booster.session import Budget, Problem, Session, new_session_id, spec_of
 from booster.settings import Settings
-from booster.solve import iterate, solve
+from booster.solve import finalize, iterate
+from booster.solve import solve as run_loop  # `solve` in the class body is the method
 from booster.wiring import Wiring
 from booster.work import Body, Events, Listener, Run, Worker, fold
 from providers.chain import how_to_configure
@@ -106,7 +107,7 @@ class Booster:
         session = self._new_session(task, **options)
         self._wiring.refuse_unusable(session.config, session.budget, sampler)
         record = await self.journal.create(session.id, spec_of(session), task=session.problem.task)
-        self._launch(Run(record, session, sampler, listener), solve)
+        self._launch(Run(record, session, sampler, listener), run_loop)
         return session.id
 
     async def wait(self, session_id: str, seconds: float | None = None) -> SolveResult:
@@ -165,7 +166,7 @@ class Booster:
         """Run further iterations of a session in the background; takes over a session whose process is gone."""
         session = await self.session(session_id)
         target = min(session.iteration + iterations, session.config.max_steps)
-        body = _overridden(override_num_candidates, solve)
+        body = _overridden(override_num_candidates, run_loop)
         await self._go_on(session_id, sampler, listener, [("extended", {"iterations": target})], body)
 
     async def cancel(self, session_id: str) -> None:
@@ -177,8 +178,14 @@ class Booster:
         if run is not None and run.task is not None:
             run.task.cancel()
             await asyncio.wait({run.task})
-        else:
+            return
+        record = await self.journal.load(session_id)
+        if self.journal.is_alive(record.owner):
             await self.journal.request_cancel(session_id)
+        elif record.status == "running":  # nobody works on it: what is left is to say so
+            run = Run(record, fold(record))
+            self._launch(run, _give_up)
+            await asyncio.wait({run.task})  # type: ignore[type-var]  # launched just now
 
     async def interrupt(self) -> None:
         """Stop everything and leave it resumable: what a process does before it ends."""
@@ -288,11 +295,13 @@ class Booster:
             raise
 
     async def _go_on(
-        self, session_id: str, sampler: Sampler | None, listener: Listener | None, events: Events, body: Body = solve
+        self, session_id: str, sampler: Sampler | None, listener: Listener | None, events: Events, body: Body = run_loop
     ) -> None:
         if session_id in self._runs:
             raise UsageError(f"session {session_id} is being worked on; wait for it with get-state, or cancel it")
         record = await self.journal.load(session_id)
+        if record.cancel_requested and not self.journal.is_alive(record.owner):
+            await self.journal.withdraw_cancel(session_id)
         self._launch(Run(record, fold(record), sampler, listener), body, events)
 
     def _launch(self, run: Run, body: Body, events: Events = ()) -> None:
@@ -349,6 +358,10 @@ class Booster:
             cut_iterations=iterations < effective.iterations,
             warnings=(*self.settings.warnings, *warnings),
         )
+
+
+async def _give_up(session: Session, parts: Parts) -> Session:
+    return await finalize(session, "cancelled", parts)
 
 
 def _overridden(candidates: int | None, body: Body) -> Body:

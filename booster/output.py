@@ -85,9 +85,13 @@ def write_output(file: OutputFile, text: str) -> None:
         with _folder(file.root, file.parts[:-1]) as folder:
             _replace(folder, file.parts[-1], text, clobber=file.overwrite, mode=0o666)
     except FileExistsError as error:
-        raise _refused(given, "something exists there by now", "set `overwrite` to true or name another path") from error
+        raise _refused(
+            given, "something exists there by now", "set `overwrite` to true or name another path"
+        ) from error
     except OSError as error:
-        raise _refused(given, f"it cannot be written ({error.strerror or error})", "mend that or name another path") from error
+        raise _refused(
+            given, f"it cannot be written ({error.strerror or error})", "mend that or name another path"
+        ) from error
 
 
 def write_user_file(path: Path | str, text: str) -> None:
@@ -140,7 +144,7 @@ def _parts(given: str) -> tuple[str, ...]:
     path = PurePosixPath(given)
     if path.is_absolute():
         raise _refused(given, "it is absolute", "name a path relative to the output directory")
-    if ".." in path.parts or path.parts[:1] and path.parts[0].startswith("~"):
+    if ".." in path.parts or (path.parts[:1] and path.parts[0].startswith("~")):
         raise _refused(given, "it leads out of the output directory", "use no '..' and no '~'")
     if not path.parts or given.endswith("/"):
         raise _refused(given, "it names a directory", "name a file in it")

@@ -21,9 +21,14 @@ async def caller_candidates(
         CheckError: one of its checks is.
     """
     found: list[Candidate] = []
-    for number, (proposal, item) in enumerate(zip(caller_proposals(given), given, strict=True), 1):
-        own = [replace(parse_check(check), id=f"proposal{number}.check{place}") for place, check in enumerate(item.get("checks") or (), 1)]
+    for number, given_one in enumerate(caller_proposals(given) if given else (), 1):
+        own = [
+            replace(parse_check(check), id=f"proposal{number}.check{place}")
+            for place, check in enumerate(given_one.checks, 1)
+        ]
         problem = replace(session.problem, checks=(*session.problem.checks, *own))
         key = f"it{session.iteration + 1}/caller{number}"
-        found += await verify_proposals(replace(session, problem=problem), [proposal], key, parts, source="caller", provider="caller")
+        found += await verify_proposals(
+            replace(session, problem=problem), [given_one.proposal], key, parts, source="caller", provider="caller"
+        )
     return tuple(found)

@@ -33,8 +33,8 @@ MEMORY_JOURNAL: Final = "memory:"
 """Journal URL of a process that keeps nothing."""
 
 _DRIVERS: Final = {
-    "sqlite": "sqlite+aiosqlite",
-    "sqlite+aiosqlite": "sqlite+aiosqlite",
+    "sqlite": "sqlite",
+    "sqlite+aiosqlite": "sqlite",
     "postgres": "postgresql+psycopg",
     "postgresql": "postgresql+psycopg",
     "postgresql+psycopg": "postgresql+psycopg",
@@ -60,7 +60,7 @@ class Settings:
     home: Path
     """Absolute directory of journal, token, memory and skills; it need not exist yet."""
     journal_url: str = field(repr=False)
-    """SQLAlchemy URL with an async driver, or `memory:`; may hold a password."""
+    """SQLAlchemy URL, or `memory:`; may hold a password."""
     output_root: Path | None = None
     """Absolute directory below which results may be written; None = the working directory, and none over HTTP."""
     prices: Mapping[str, Price] = field(default_factory=dict)
@@ -188,14 +188,14 @@ def _home(process: Process, base: Path, environ: Mapping[str, str]) -> Path:
 
 
 def _journal_url(given: str | None, home: Path) -> str:
-    """Return the URL with an async driver, whichever of the usual spellings it has."""
+    """Return the URL with our driver, whichever of the usual spellings it has."""
     if given is None:
-        return f"sqlite+aiosqlite:///{home / 'booster.db'}"
+        return f"sqlite:///{home / 'booster.db'}"
     if given == MEMORY_JOURNAL:
         return given
     scheme, separator, rest = given.partition("://")
     if scheme not in _DRIVERS or not separator or not rest.strip("/"):
-        allowed = "memory:, sqlite+aiosqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE"
+        allowed = "memory:, sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE"
         raise UsageError(f"journal.url: {shown(given)} is not allowed; use {allowed}", field="journal.url")
     return f"{_DRIVERS[scheme]}://{rest}"
 

@@ -46,7 +46,8 @@ class Chain:
         self._order = list(providers)
         self._ledger = _Watched(ledger)
         self._policy, self._prices, self._clean = policy, prices, clean
-        self._last_cause: ProviderError | None = None
+        self.last_cause: ProviderError | None = None
+        """Why the last provider was taken out of the run; None while none was."""
         self.fell_back = False
         """Whether a provider had to answer in the place of another one."""
 
@@ -97,7 +98,7 @@ class Chain:
             asked.append(provider)
         if unreachable is not None:
             raise unreachable
-        raise NoProviderError(how_to_configure(self._last_cause), kind="no_provider")
+        raise NoProviderError(how_to_configure(self.last_cause), kind="no_provider")
 
     def _next(self, call: Call, asked: Sequence[Provider]) -> Provider | None:
         return _first_named(call, [provider for provider in self._order if provider not in asked])
@@ -112,7 +113,7 @@ class Chain:
         return replace(call, model=None) if is_foreign else call
 
     def _take_out(self, provider: Provider, cause: ProviderError) -> None:
-        self._last_cause = cause
+        self.last_cause = cause
         if provider in self._order:
             self._order.remove(provider)
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
+from providers.types import SIMULATED_PREFIX
+
 CapParameter = Literal["max_tokens", "max_completion_tokens"]
 
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0", "host.docker.internal"})
@@ -120,7 +122,7 @@ class Endpoint:
         if not model:
             return self.model
         prefix, slash, rest = model.partition("/")
-        if not (slash and rest and addresses(prefix, self.name)):
+        if not (slash and rest and addresses(prefix, self.name)) or model.startswith(SIMULATED_PREFIX):
             return model
         # On a server whose own ids read "openai/...", only our full name can be an address.
         return model if self.profile.vendor_ids and prefix != self.name else rest
@@ -130,6 +132,15 @@ def addresses(prefix: str, provider: str) -> bool:
     """Return whether the prefix of a `provider/model` id names the provider: `openai` names `direct-openai`."""
     origin = _ORIGIN_BY_NAME.get(prefix)
     return prefix == provider or (origin is not None and origin.name == provider)
+
+
+def spellings(model: str, provider: str) -> tuple[str, ...]:
+    """Return the ways to write a model of a provider: as given, then bare, then after each name of the provider."""
+    origin = _ORIGIN_BY_NAME.get(provider)
+    prefix, slash, rest = model.partition("/")
+    bare = rest if slash and addresses(prefix, provider) else model
+    names = (provider, *origin.aliases) if origin else (provider,)
+    return (model, bare, *(f"{name}/{bare}" for name in names))
 
 
 def normal_base_url(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any
 
 from providers.latex_escapes import unescape_once
@@ -15,7 +15,7 @@ _RISKY_ESCAPE = re.compile(r"\\(?:[bfrt]|n[a-z])")
 
 _TAGS = r"(?:</?[\w:|\uff5c-]{1,30}>|<\|[\w -]{1,30}\|>)"
 _GAP_NOISE = re.compile(
-    rf"{_TAGS}|(?:`{{3,}}|~{{3,}})[\w+#.-]*|^[ \t>]*(?:\(?\d{{1,3}}[.)]|[-*•])(?=\s|\Z)|[\s,，;`]+", re.MULTILINE
+    rf"{_TAGS}|(?:`{{3,}}|~{{3,}})[\w+#.-]*|^[ \t>]*(?:\(?\d{{1,3}}[.)]|[-*•])(?=\s|\Z)|[\s,，;]+|`{{1,2}}(?!`)", re.MULTILINE
 )
 _NUMBERED_LABEL = re.compile(r"\W*[^\W\d_]{0,20}\W{0,3}\d{1,3}\W*")
 _LONGEST_GAP = 300
@@ -82,7 +82,7 @@ def _no_number(_: str) -> None:
     """NaN and Infinity are no values that JSON could carry on."""
 
 
-def _variants(text: str) -> Iterable[str]:
+def _variants(text: str) -> Iterator[str]:
     """Yield the reply as it is, then as it would be with what the prompt may have said first, or unescaped once."""
     key = _KEY_FIRST.match(text)
     inside = _INSIDE_FIRST_STRING.match(text)
@@ -97,22 +97,26 @@ def _variants(text: str) -> Iterable[str]:
         yield unescape_once(text)
 
 
-def _read_spans(text: str) -> Iterable[Span]:
+def _read_spans(text: str) -> Iterator[Span]:
+    """Yield all JSON values of a text; one that the text ends in only if it is an array or holds an object."""
     reader, at = LenientReader(text), 0
-    while start := _START.search(text, at):
+    while (start := _START.search(text, at)) and not reader.exhausted:
         span = reader.read(start.start())
-        if span is None or (not span.closed and not _holds_object(span.value) and not isinstance(span.value, list)):
+        if span is None:
+            at = reader.next_start(start.start())
+        elif span.closed or _holds_object(span.value) or isinstance(span.value, list):
+            at = span.end
+            yield span
+        else:
             at = start.end()
-            continue
-        yield span
-        at = span.end
 
 
-def _spans(text: str, *, cut: bool, nested: Nested) -> Iterable[tuple[Span, Reading]]:
+def _spans(text: str, *, cut: bool, nested: Nested) -> Iterator[tuple[Span, Reading]]:
+    """Yield the JSON values of a text with their items; what is neither closed nor of use is searched inside."""
     reader, at = LenientReader(text), 0
-    while start := _START.search(text, at):
-        at = start.end()
+    while (start := _START.search(text, at)) and not reader.exhausted:
         span = reader.read(start.start())
+        at = reader.next_start(start.start())
         if span is None:
             continue
         found = read_items(span.value, cut=cut and not span.closed, nested=nested)

@@ -117,6 +117,7 @@ class LenientReader:
         self._text = text
         self._at = 0
         self._cut = False
+        self._too_deep_at = 0
         self._allowance = 3 * len(text) + 20_000
 
     def read(self, start: int) -> Span | None:
@@ -129,6 +130,15 @@ class LenientReader:
         if value is _CUT:
             return None
         return Span(start=start, end=self._at, value=value, closed=not self._cut)
+
+    @property
+    def exhausted(self) -> bool:
+        """The allowance is used up: no further read will succeed."""
+        return self._allowance < 0
+
+    def next_start(self, start: int) -> int:
+        """Return where to look on after a read at `start` failed; a nest too deep is not entered bracket by bracket."""
+        return max(start + 1, self._too_deep_at)
 
     def _pay(self, amount: int) -> None:
         self._allowance -= amount
@@ -146,6 +156,7 @@ class LenientReader:
     def _value(self, depth: int, *, in_object: bool, bare_keys: bool) -> Any:
         char = self._skip(_SPACE)
         if depth > _MAX_DEPTH:
+            self._too_deep_at = self._at
             raise NotJson
         if prefix := _STRING_PREFIX.match(self._text, self._at):
             self._at = prefix.end()
@@ -194,6 +205,8 @@ class LenientReader:
                 return self._unfinished(pairs, torn=bool(pairs) and "," in self._text[before : self._at])
             if char in "}])":
                 self._at += char == closer or depth == 0
+                return join_pairs(pairs)
+            if char == "{" and pairs:  # the next item began before this one was closed
                 return join_pairs(pairs)
             match = _KEY.match(self._text, self._at)
             if match is None:

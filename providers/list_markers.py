@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 
@@ -42,13 +42,14 @@ _ALPHABETS = (
 )  # fmt: skip
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv", "xvi")
 
+_KEYCAP_TEN = "🔟"
 _HAN = "〇一二三四五六七八九十百"
 _DECORATION = r"(?:#{1,6}[ \t]+|[*_]{1,3}|\\(?=\d))?"
 _END_DECORATION = r"[*_]{0,3}"
 _NUMBER = re.compile(
     rf"{_DECORATION}(?:[(（\[【]\s?(\d{{1,3}})\s?[)）\]】]{_END_DECORATION}[.:：]?{_END_DECORATION}"
     rf"|(?:[#№]\s?)?(\d{{1,3}})\\?(?:[.．)）\]、:：]|°|º){_END_DECORATION}(?![\d])"
-    rf"|(\d{{1,3}})\s?[-–—]\s|[#№](\d{{1,3}})\s|(\d)\ufe0f?\u20e3|({'🔟'}))(?:[ \t]*)"
+    rf"|(\d{{1,3}})\s?[-–—]\s|[#№](\d{{1,3}})\s|(\d)\ufe0f?\u20e3|({_KEYCAP_TEN}))(?:[ \t]*)"
 )
 _HAN_NUMBER = re.compile(rf"{_DECORATION}[(（]?([{_HAN}]{{1,3}})(?:[、．.：:]|[)）])\s*")
 _LABEL_WORD = r"(?P<label>[^\W\d_]{1,20}(?:[ \t][^\W\d_]{1,20})?[.#№]{0,2}[ \t]?)?"
@@ -67,13 +68,21 @@ _CHECKBOX = re.compile(r"\[[ xX✓✔-]?\][ \t]+")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t#]*\Z")
 _BOLD_LINE = re.compile(r"(\*\*|__)([^*_\n][^*\n]{0,200}?)\1:?[ \t]*\Z|(\*\*|__)([^*\n]{1,200}?):\3[ \t]*\Z")
 _WORDS = re.compile(r"[*_#]{0,3}[ \t]?([^\W\d_]{2,20})[ \t]([^\W\d_]{1,20})[*_]{0,3}[:：][*_]{0,3}[ \t]*(?=\S)")
-_UNITLESS_SYMBOLS = frozenset({"So"})
+_SYMBOL = re.compile(r".[\ufe0f\u200d]*[ \t]+\S")
 
 
 def marker_of(line: str) -> Marker | None:
     """Return the marker that opens `line` (leading white space removed), or None where it is running text."""
     if not line or line[0].isspace():
         return None
+    marker = _marker(line)
+    if marker is not None and marker.body.count("**") % 2:  # the emphasis began before the marker
+        head, _, tail = marker.body.rpartition("**")
+        return replace(marker, body=head + tail)
+    return marker
+
+
+def _marker(line: str) -> Marker | None:
     bullet = _bullet(line)
     if bullet is not None:
         inner = _label(bullet.body) or _number(bullet.body)
@@ -97,7 +106,7 @@ def sequence_position(token: str) -> tuple[int, ...]:
 def _number(line: str) -> Marker | None:
     if match := _NUMBER.match(line):
         digits = next(group for group in match.groups() if group)
-        return Marker(kind=Kind.NUMBER, number=10 if digits == "🔟" else int(digits), label="", body=line[match.end() :])
+        return Marker(kind=Kind.NUMBER, number=10 if digits == _KEYCAP_TEN else int(digits), label="", body=line[match.end() :])
     if match := _HAN_NUMBER.match(line):
         return Marker(kind=Kind.NUMBER, number=_han_value(match[1]), label="", body=line[match.end() :])
     value = _enclosed_number(line[0])
@@ -130,15 +139,10 @@ def _label(line: str) -> Marker | None:
     match = _LABEL.match(line)
     if match is None:
         return None
-    label, suffix, separator = (match["label"] or "").strip(), match["suffix"], match["separator"]
-    styled = bool(match["style"])
-    if not label and not suffix:
-        return None
-    if not label and not separator:
-        return None
-    if label and not separator and not (suffix and label in ("第", "제")):
-        return None
-    if separator in ("", "，", ",") and not (styled or (suffix and label in ("第", "제"))):
+    label, suffix = (match["label"] or "").strip(), match["suffix"]
+    separated = bool((match["separator"] or "").strip(" ,，")) or match.end() == len(line)
+    ordinal = bool(suffix) and label in ("第", "제")
+    if not (label or suffix) or not (separated or ordinal or (label and match["style"])):
         return None
     number = match["number"]
     value = int(number) if number[0].isdigit() and number[0] not in _HAN else _han_value(number)
@@ -169,9 +173,8 @@ def _bullet(line: str) -> Marker | None:
         return Marker(kind=Kind.BULLET, number=None, label=match[1] or match[2], body=body)
     if box := _CHECKBOX.match(line):
         return Marker(kind=Kind.BULLET, number=None, label="[ ]", body=line[box.end() :])
-    if unicodedata.category(line[0]) in _UNITLESS_SYMBOLS and re.match(r".[\ufe0f\u200d]*[ \t]+\S", line):
-        if _enclosed_number(line[0]) is None:
-            return Marker(kind=Kind.BULLET, number=None, label="symbol", body=line[1:].lstrip("\ufe0f\u200d \t"))
+    if unicodedata.category(line[0]) == "So" and line[0] != _KEYCAP_TEN and _SYMBOL.match(line):
+        return Marker(kind=Kind.BULLET, number=None, label="symbol", body=line[1:].lstrip("\ufe0f\u200d \t"))
     return None
 
 

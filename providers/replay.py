@@ -1,12 +1,11 @@
 """A recorded session as a provider: the same replies, in the same order, without a network."""
 
 import asyncio
-import heapq
-import itertools
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
+from operator import itemgetter
 
 from providers.errors import ProviderError, RejectedError
 from providers.reading import estimated_usage
@@ -34,8 +33,7 @@ class ReplayProvider:
         self._left: defaultdict[str, deque[tuple[int, Recorded]]] = defaultdict(deque)
         for position, (key, outcome) in enumerate(pairs):
             self._left[key].append((position, outcome))
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
-        self._arrivals = itertools.count()
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
     def slot(self) -> AbstractAsyncContextManager[None]:
         """Nothing to wait for."""
@@ -63,21 +61,19 @@ class ReplayProvider:
         """Nothing to close."""
 
     async def _turn(self, position: int) -> None:
-        """Wait until no call that was answered earlier waits any more."""
+        """Wait for the calls of this moment; those answered earlier go first."""
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[None] = loop.create_future()
-        heapq.heappush(self._waiting, (position, next(self._arrivals), turn))
-        if len(self._waiting) == 1:
+        if not self._waiting:
             loop.call_soon(self._release)
+        self._waiting.append((position, turn))
         await turn
 
     def _release(self) -> None:
-        """Let the earliest of the waiting calls go on, and the next one a turn of the loop later."""
-        _, _, turn = heapq.heappop(self._waiting)
-        if not turn.done():
-            turn.set_result(None)
-        if self._waiting:
-            asyncio.get_running_loop().call_soon(self._release)
+        waiting, self._waiting = sorted(self._waiting, key=itemgetter(0)), []
+        for _, turn in waiting:
+            if not turn.done():
+                turn.set_result(None)
 
 
 def _replayed(outcome: str | Reply, call: Call) -> Reply:

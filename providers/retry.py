@@ -14,6 +14,7 @@ from typing import Any
 
 from tenacity import AsyncRetrying, RetryCallState
 
+from providers.endpoints import spellings
 from providers.errors import BadReplyError, CallCancelled, ProviderError, TransientError
 from providers.parameters import PARAMETER_REFUSED
 from providers.types import Call, Ledger, Provider, Reply, Ticket, Usage
@@ -231,8 +232,16 @@ class _Course:
             reply,
             text=self._clean(reply.text),
             reasoning=self._clean(reply.reasoning),
-            usage=priced(reply.usage, self._prices, reply.model, self._call.model, f"{reply.provider}/{reply.model}"),
+            usage=priced(reply.usage, self._prices, *self._spellings(reply)),
         )
+
+    def _spellings(self, reply: Reply) -> tuple[str, ...]:
+        """Return every id under which the model may have a price: as reported, and as asked for.
+
+        Servers report a more exact id than the one asked for: `gpt-4o-2024-08-06` for `gpt-4o`.
+        """
+        asked = self._call.model or self._provider.default_model
+        return spellings(reply.model, self._provider.name) + spellings(asked, self._provider.name)
 
     def _error(self, cls: type[ProviderError], message: str, kind: str) -> ProviderError:
         return cls(
@@ -245,9 +254,9 @@ class _Course:
         )
 
 
-def priced(usage: Usage, prices: Prices, *models: str | None) -> Usage:
+def priced(usage: Usage, prices: Prices, *models: str) -> Usage:
     """Return the usage with its cost: the server's own, else by the price of the first model that has one."""
-    price = next((prices[model] for model in models if model and model in prices), None)
+    price = next((prices[model] for model in models if model in prices), None)
     if usage.cost_usd is not None or price is None:
         return usage
     per_prompt, per_completion = price

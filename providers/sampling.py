@@ -44,6 +44,7 @@ class SamplingProvider:
         reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._waiting.append((call, reply))
         if self._rounds is None or self._rounds.done():
+            # A task begins on the next turn of the loop: by then all calls of this turn are waiting.
             self._rounds = asyncio.create_task(self._run_rounds(), name="sampling rounds")
         return await reply
 
@@ -58,7 +59,6 @@ class SamplingProvider:
 
     async def _run_rounds(self) -> None:
         while self._waiting:
-            await asyncio.sleep(0)  # the calls of this moment come together
             batch = [(call, reply) for call, reply in self._waiting if not reply.done()]
             self._waiting.clear()
             if batch:

@@ -5,6 +5,7 @@ SchedulerError
 ├── UnknownSessionError    no session of this name is open
 ├── UnknownDecisionError   no decision of this id is pending or remembered
 ├── StateError             a saved state is damaged, of another version or of another policy
+│   └── SetAsideError      a file was unreadable; it was kept under another name
 └── StoreConflictError     another process wrote the namespace first (compare-and-swap lost)
 """
 
@@ -36,6 +37,10 @@ class UnknownDecisionError(SchedulerError):
 
 class StateError(SchedulerError):
     """A saved state cannot be loaded: damaged, of an unknown version, or written by another policy."""
+
+
+class SetAsideError(StateError):
+    """A file could not be read and was renamed to `.bak`, so that nothing is lost and work can go on without it."""
 
 
 class StoreConflictError(SchedulerError):

@@ -73,11 +73,11 @@ class Library:
         """Whether anything was learnt since the last save."""
         return bool(self.log)
 
-    def attach(self, session: Session) -> None:
-        """Let a session teach this library."""
+    def attach(self, session: Session, *, applied: int = 0) -> None:
+        """Let a session teach this library; `applied`: how many of its experiences the library contains already."""
         self.sessions[session.session_id] = session
         self._tracks[session.session_id] = session.dump_track()
-        self.applied.setdefault(session.session_id, 0)
+        self.applied[session.session_id] = applied
 
     def detach(self, session_id: str) -> None:
         """Forget a session; what it taught stays, also in the log."""
@@ -141,7 +141,9 @@ class Library:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise StateError(f"namespace {self.namespace!r} is damaged: {error!r}") from error
         if version != STATE_VERSION:
-            raise StateError(f"namespace {self.namespace!r} has version {version!r}, this program reads {STATE_VERSION}")
+            raise StateError(
+                f"namespace {self.namespace!r} has version {version!r}, this program reads {STATE_VERSION}"
+            )
         if policy != self.policy.name:
             raise StateError(
                 f"namespace {self.namespace!r} belongs to policy {policy!r}, not {self.policy.name!r}; "

@@ -49,7 +49,7 @@ class Knobs:
         _within("tau", self.tau, 0.1, 20.0)
         _within("compact_cost", self.compact_cost, 0.0, math.inf)
         for field, rates in (("task_rates", self.task_rates), ("step_rates", self.step_rates)):
-            if isinstance(rates, str) or not rates:
+            if not rates:
                 raise InvalidInputError(field, f"{rates!r} is no list of rates")
             for rate in rates:
                 if not 0.0 < number(field, rate) < 1.0:

@@ -128,6 +128,7 @@ class Service:
         opts: Mapping[str, Any] | None = None,
         stored: Stored | None = None,
         resumed: Session | None = None,
+        applied: int = 0,
     ) -> dict[str, Any]:
         """Open a session, or resume it where one of this id is open.
 
@@ -139,6 +140,7 @@ class Service:
             opts: Options on the wire: `SESSION_OPTIONS` and `POLICY_OPTIONS`.
             stored: What was saved of the namespace, where it is not in memory yet.
             resumed: A session of this id that was brought back from a log.
+            applied: How many of its experiences the library contains already.
 
         Raises:
             InvalidInputError: An empty id, an unknown policy or option, or the session is open in another namespace.
@@ -154,7 +156,7 @@ class Service:
             session = resumed or Session(
                 library.policy, session_id, costs=costs, **_renamed(opts or {}, SESSION_OPTIONS)
             )
-            library.attach(session)
+            library.attach(session, applied=applied)
             session.on_experience = self._listener(library, session_id)
             self._namespaces[session_id] = namespace
         return {

@@ -206,6 +206,8 @@ class Session:
     def load(cls, policy: Policy[Any], state: Mapping[str, Any]) -> "Session":
         """Return the session that was dumped, on a policy whose library is the same.
 
+        A `track` of None starts from what the library believes.
+
         Raises:
             StateError: A field is missing or of the wrong kind.
         """

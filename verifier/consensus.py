@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from verifier.answers import vote_key
 from verifier.errors import NoCandidatesError
-from verifier.numbers import plain_number
+from verifier.numbers import has_unit, plain_number, read_quantity
 from verifier.types import Verdict
 
 Groups = dict[Hashable, list[tuple[str, str]]]
@@ -61,8 +61,13 @@ def _with_units(groups: Groups, arrival: Mapping[str, int]) -> Groups:
     for bare in groups:
         if plain_number(str(bare)) is None:
             continue
-        named = [key for key in groups if str(key).startswith(f"{bare} ")]
+        named = [key for key in groups if _is_with_unit(str(key), str(bare))]
         if named:
             home = max(named, key=lambda key: len(groups[key]))  # the first of equals
             joined[home] = sorted((*joined[home], *joined.pop(bare)), key=lambda member: arrival[member[0]])
     return dict(sorted(joined.items(), key=lambda group: arrival[group[1][0][0]]))
+
+
+def _is_with_unit(key: str, bare: str) -> bool:
+    quantity = read_quantity(key) if key.startswith(f"{bare} ") else None
+    return quantity is not None and has_unit(quantity)

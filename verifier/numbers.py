@@ -37,6 +37,7 @@ _NAMED = re.compile(r"[^\W\d]\w* ?= ?(?=[^=])")
 _SYMBOL = {
     spelling.replace("~", " "): symbol for symbol, names in UNITS.items() for spelling in (symbol, *names.split())
 }
+_JOINTS = re.compile("[/·*]")
 _POWER = re.compile(r"(?:\^?-?[0-9]|⁻?[¹²³])$")
 _SCALES = (*SCALE_STEMS, *(word for word in SCALE_WORDS if len(word) == 1 and not word.isascii()))
 
@@ -118,6 +119,12 @@ def read_exact(text: str) -> Fraction | None:
     return quantity.value if not quantity.unit or _is_plain_unit(quantity) else None
 
 
+def has_unit(quantity: Quantity) -> bool:
+    """Say whether what follows the number is surely a unit, of one word or several: `litres`, `square units`, not `or 5`."""
+    words = quantity.unit.split()
+    return bool(words) and all(_is_unit_word(_POWER.sub("", part)) for word in words for part in _JOINTS.split(word))
+
+
 def six_digits(value: Fraction) -> str:
     """Write a number by its value: six significant digits, no trailing zeros; `plain_number` reads it back."""
     rounded = _SIX.divide(Decimal(value.numerator), Decimal(value.denominator))
@@ -168,11 +175,11 @@ def _read_value(text: str) -> tuple[Fraction, int] | None:
 
 
 def _is_plain_unit(quantity: Quantity) -> bool:
-    """Say whether the text after the number can only be a unit: parts joined by `/`, `·` or `*`, each with a small exponent."""
+    """Say whether the text after the number can only be one unit and belongs to no other number."""
     unit = quantity.unit
     if quantity.attached and len(unit) == 1 and _is_letter(unit):
         return False
-    return all(_is_unit_word(_POWER.sub("", part)) for part in re.split("[/·*]", unit))
+    return " " not in unit and has_unit(quantity)
 
 
 def _is_unit_word(word: str) -> bool:

@@ -155,9 +155,11 @@ class SqlJournal(BaseJournal):
 
     async def request_cancel(self, session_id: str) -> None:
         """See `Journal.request_cancel`."""
-        flag = update(sessions).where(sessions.c.id == session_id).values(cancel_requested=True, updated_at=now())
-        if await self._execute(flag) == 0:
-            raise UnknownSession(session_id)
+        await self._set_cancel(session_id, True)
+
+    async def withdraw_cancel(self, session_id: str) -> None:
+        """See `Journal.withdraw_cancel`."""
+        await self._set_cancel(session_id, False)
 
     async def load_state(self, namespace: str) -> tuple[int, dict[str, Any]] | None:
         """See `Journal.load_state`."""
@@ -214,6 +216,11 @@ class SqlJournal(BaseJournal):
             raise JournalError("the journal is closed")
         with explained(self._url):
             return await asyncio.get_running_loop().run_in_executor(self._readers, work)
+
+    async def _set_cancel(self, session_id: str, requested: bool) -> None:
+        flag = update(sessions).where(sessions.c.id == session_id).values(cancel_requested=requested, updated_at=now())
+        if await self._execute(flag) == 0:
+            raise UnknownSession(session_id)
 
     async def _execute(self, statement: Update) -> int:
         """Run one statement in a write transaction and return the number of rows it changed."""

@@ -122,6 +122,10 @@ class MemoryJournal(BaseJournal):
         """See `Journal.request_cancel`."""
         self._row(session_id).update(cancel_requested=True, updated_at=now())
 
+    async def withdraw_cancel(self, session_id: str) -> None:
+        """See `Journal.withdraw_cancel`."""
+        self._row(session_id).update(cancel_requested=False, updated_at=now())
+
     async def load_state(self, namespace: str) -> tuple[int, dict[str, Any]] | None:
         """See `Journal.load_state`."""
         if namespace not in self._states:

@@ -140,6 +140,13 @@ class Journal(Protocol):
             UnknownSession: there is none of that id.
         """
 
+    async def withdraw_cancel(self, session_id: str) -> None:
+        """Take a request to stop back: somebody wants the session to go on after all.
+
+        Raises:
+            UnknownSession: there is none of that id.
+        """
+
     async def cancel_requested(self, session_id: str) -> bool:
         """Tell whether cancellation was requested.
 

@@ -47,7 +47,7 @@ def _field(description: str, allowed: str, default: Any = None, **bounds: Any) -
 
 def _wait(default: float, least: float) -> Any:
     return _field(
-        f"Seconds until the reply at the latest, {least:g}..600 (default {default:g})",
+        f"Answer within so many seconds, {least:g}..600 (default {default:g})",
         f"a number from {least:g} to 600",
         default,
         ge=least,
@@ -79,23 +79,23 @@ class Arguments(Options):
 class SolveArguments(Arguments):
     """Arguments of `solve`."""
 
-    task: str = _field("The whole problem, with all that is needed to solve it", "the text of the problem", ...)
-    iterations: Whole | None = _field("Iterations at most, 1..64 (default 8)", "a whole number from 1 to 64", ge=1, le=64)
+    task: str = _field("The whole problem with all its data", "the text of the problem", ...)
+    iterations: Whole | None = _field("At most, 1..64 (default 8)", "a whole number from 1 to 64", ge=1, le=64)
     config: Object | None = _field(
-        "Options, e.g. numCandidates, scheduler (auto|system1|system2), strongModel", "an object with options"
+        "Options: numCandidates, scheduler (auto|system1|system2), strongModel, …", "an object with options"
     )
     checks: Objects | None = _field(
-        "Tests that a right answer passes: [{kind: numeric|equals|contains|regex|json_schema, value, "
-        "target?: answer|step, options?: {rel, abs}}]",
+        "[{kind: numeric|equals|contains|regex|json_schema, value, target?: answer|step, options?: {rel, abs}}]",
         "a list of objects {kind, value}",
     )
     budget: Object | None = _field(
-        "{calls: 24, seconds: 300, tokens, costUsd}; null in it = no limit", "an object with calls, seconds, tokens, costUsd"
+        "{calls: 24, seconds: 300, tokens, costUsd}; null in it = no limit",
+        "an object with calls, seconds, tokens, costUsd",
     )
-    expected_answer_format: str | None = _field("In words, e.g. 'a date as YYYY-MM-DD'", "text", max_length=2000)
-    output_path: str | None = _field("Also write the result to this relative path", "a relative path")
-    output_format: OutputFormat = _field("Format of that file (default json)", '"json" or "text"', "json")
-    overwrite: Flag = _field("Whether that file may be replaced", "true or false", False)
+    expected_answer_format: str | None = _field("In words", "text", max_length=2000)
+    output_path: str | None = _field("Also write the result to this relative file", "a relative path")
+    output_format: OutputFormat = _field("Its format (default json)", '"json" or "text"', "json")
+    overwrite: Flag = _field("Whether it may be replaced", "true or false", False)
     wait_seconds: Real = _wait(DEFAULT_WAIT, 1)
     detail: Detail = _field("full adds raw prompts and replies", '"brief" or "full"', "brief")
 
@@ -184,7 +184,9 @@ class SessionsArguments(Arguments):
     """Arguments of `sessions`."""
 
     status: SessionStatus | None = _field("Only these", "done, running, degraded, cancelled or failed")
-    limit: Whole = _field("Most sessions to list, 1..200 (default 20)", "a whole number from 1 to 200", 20, ge=1, le=200)
+    limit: Whole = _field(
+        "Most sessions to list, 1..200 (default 20)", "a whole number from 1 to 200", 20, ge=1, le=200
+    )
 
 
 class _BudgetArguments(Options):

@@ -81,7 +81,9 @@ class Door:
         self._follow(work, self._finished(work.session_id, output))
         return work.session_id
 
-    async def multi_step(self, ctx: Context[Any, Any], session_id: str, iterations: int, candidates: int | None) -> None:
+    async def multi_step(
+        self, ctx: Context[Any, Any], session_id: str, iterations: int, candidates: int | None
+    ) -> None:
         """Start further iterations of a session."""
         work = Work(session_id)
         await self.booster.multi_step(
@@ -131,6 +133,9 @@ class Door:
         except asyncio.CancelledError:
             if withdraws and not work.done.cancelled():
                 self._spawn(self._withdraw(leg.session_id))
+            raise
+        except Exception as error:
+            error.add_note(f"Session {leg.session_id}: what it has is kept; see get-state.")
             raise
         finally:
             if withdraws and work.push is not None:
@@ -206,8 +211,8 @@ class Door:
     def _ended(self, work: Work, task: "asyncio.Task[Any]") -> None:
         if self._work.get(work.session_id) is work:
             del self._work[work.session_id]
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.warning("work ended with an error", session_id=work.session_id, error=self.redact(str(error)))
+        if not task.cancelled():
+            task.exception()  # logged where it happened and raised to whoever attends; nobody need do so
 
     async def _finished(self, session_id: str, output: tuple[OutputFile, OutputFormat] | None) -> SolveResult:
         result = await self.booster.wait(session_id)
@@ -215,7 +220,9 @@ class Door:
             file, form = output
             while len(self._outputs) >= MOST_OUTPUTS:
                 del self._outputs[next(iter(self._outputs))]
-            self._outputs[session_id] = await asyncio.to_thread(_written, file, form, self.redact(rendered(result, form)))
+            self._outputs[session_id] = await asyncio.to_thread(
+                _written, file, form, self.redact(rendered(result, form))
+            )
         return result
 
     async def _withdraw(self, session_id: str) -> None:
@@ -243,5 +250,3 @@ def _written(file: OutputFile, form: OutputFormat, text: str) -> dict[str, Any]:
     except OutputPathError as error:
         return {**outcome, "written": False, "error": str(error)}
     return {**outcome, "written": True}
-
-

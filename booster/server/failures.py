@@ -28,12 +28,13 @@ def explained(error: Exception) -> str:
     """
     if isinstance(error, MCPError):
         raise error
+    notes = "".join(f" {note}" for note in dict.fromkeys(getattr(error, "__notes__", ())))
     if isinstance(error, NoSuchSession):
         return f"no session has the id {error.session_id[:80]!r}; the tool `sessions` lists those there are"
     if isinstance(error, _OURS):
-        return _tidy(str(error))
+        return _tidy(str(error)) + notes
     log.error("a tool failed unexpectedly", kind=type(error).__name__, exc_info=error)
-    return f"the server failed unexpectedly ({type(error).__name__}); its log has the details, calling again may help"
+    return f"the server failed unexpectedly ({type(error).__name__}); its log has the details.{notes}"
 
 
 def failed(text: str) -> CallToolResult:

@@ -54,12 +54,10 @@ CORE: Final = (
         name="solve",
         title="Solve a task",
         description=(
-            "Solve a hard task (maths, logic, planning, code, analysis) with extra model calls: drafts several answers or small "
-            "steps, tests them with your `checks`, keeps the best, and says how far the answer can be trusted. Use it when a "
-            "wrong answer is costly, above all when you can state a check. Not for look-ups or small talk. Returns answer, "
-            "answerStatus (verified > agreed > unverified > none), confidence, evidence, steps and cost. What takes longer "
-            'than waitSeconds returns {status: "running", sessionId} and goes on: call get-state. `degraded: true` means '
-            "that no model, or not the wanted one, was reached."
+            "Solve a hard task (maths, logic, planning, code) with extra model calls: drafts several answers or steps, tests them "
+            "with your `checks`, keeps the best, says how far to trust it. Use it where a wrong answer is costly; not for "
+            "look-ups. Returns answer, answerStatus (verified > agreed > unverified > none), confidence, evidence, cost. If it "
+            'takes longer: {status: "running", sessionId}; then call get-state.'
         ),
         arguments=arguments.SolveArguments,
         output=results.SOLVE_SCHEMA,

@@ -212,7 +212,9 @@ def _list_of(**properties: Any) -> dict[str, Any]:
     return {"type": "array", "items": _schema("", **properties) | {"required": []}}
 
 
-_STATE = _schema("task steps createdAt", task="string", steps={"type": "array", "items": {"type": "object"}}, createdAt="string")
+_STATE = _schema(
+    "task steps createdAt", task="string", steps={"type": "array", "items": {"type": "object"}}, createdAt="string"
+)
 _CANDIDATES = _list_of(text="string", rationale="string", score=_or_null("object"), source="string")
 _WARNINGS = {"type": "array", "items": {"type": "string"}}
 _OUTPUT = _schema("path written", path="string", format="string", written="boolean", error="string")

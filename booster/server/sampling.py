@@ -48,7 +48,7 @@ _FINISH_REASONS = {"endTurn": "stop", "stopSequence": "stop", "maxTokens": "leng
 
 def can_sample(ctx: Context[Any, Any]) -> bool:
     """Say whether the client declared that it samples."""
-    return ctx.session.check_client_capability(ClientCapabilities(sampling=SamplingCapability()))
+    return bool(ctx.session.check_client_capability(ClientCapabilities(sampling=SamplingCapability())))
 
 
 def sampling_params(call: Call) -> CreateMessageRequestParams:

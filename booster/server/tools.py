@@ -220,7 +220,9 @@ def _output(door: Door, given: SolveArguments) -> tuple[OutputFile, OutputFormat
     if given.output_path is None:
         return None
     if door.output_root is None:
-        raise OutputPathError("outputPath: this server writes no files; set `outputRoot` to allow it, or leave outputPath out")
+        raise OutputPathError(
+            "outputPath: this server writes no files; set `outputRoot` to allow it, or leave outputPath out"
+        )
     return output_file(given.output_path, door.output_root, overwrite=given.overwrite), given.output_format
 
 

@@ -62,7 +62,7 @@ def test_with_nothing_given_everything_is_default_and_nothing_is_written(machine
     assert settings.endpoints == {}
     assert settings.warnings == []
     assert settings.home == machine.home / ".local/state/reasoning-booster"
-    assert settings.journal_url == f"sqlite+aiosqlite:///{settings.home}/booster.db"
+    assert settings.journal_url == f"sqlite:///{settings.home}/booster.db"
     assert not settings.home.exists()
     assert list(machine.cwd.iterdir()) == []
 
@@ -347,7 +347,7 @@ def test_a_base_url_that_is_none_is_refused(machine: Machine, url: str) -> None:
     ("given", "expected"),
     [
         ("memory:", "memory:"),
-        ("sqlite:////var/lib/booster.db", "sqlite+aiosqlite:////var/lib/booster.db"),
+        ("sqlite:////var/lib/booster.db", "sqlite:////var/lib/booster.db"),
         ("postgres://me@db/booster", "postgresql+psycopg://me@db/booster"),
         ("postgresql+psycopg://me@db/booster", "postgresql+psycopg://me@db/booster"),
     ],

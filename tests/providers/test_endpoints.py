@@ -143,6 +143,23 @@ def test_only_a_prefix_that_names_the_endpoint_is_taken_off(
     assert endpoint(name, key="k", base_url=base_url).own_model_id(asked) == sent
 
 
+def test_a_simulated_id_stays_whole_even_at_an_endpoint_of_that_name() -> None:
+    simulated = Endpoint(name="simulated", base_url="http://h/v1", model="simulated/large")
+
+    assert simulated.own_model_id("simulated/small") == "simulated/small"
+
+
+def test_a_model_has_one_spelling_for_each_name_of_its_provider() -> None:
+    assert spellings("openai/gpt-4o", "direct-openai") == (
+        "openai/gpt-4o",
+        "gpt-4o",
+        "direct-openai/gpt-4o",
+        "openai/gpt-4o",
+    )
+    assert spellings("meta/llama", "local") == ("meta/llama", "meta/llama", "local/meta/llama")
+    assert spellings("claude", "mcp") == ("claude", "claude", "mcp/claude")
+
+
 def test_openai_is_a_second_name_of_direct_openai() -> None:
     assert addresses("openai", "direct-openai")
     assert addresses("direct-openai", "direct-openai")

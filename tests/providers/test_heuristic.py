@@ -38,6 +38,13 @@ def test_the_next_step_and_another_family_bring_another_set(task: str, n_steps: 
     assert now != {proposal.text for proposal in heuristic_proposals(task, n_steps, k, family=1)}
 
 
+def test_small_sets_of_neighbouring_steps_share_no_template() -> None:
+    """A task with a single word to point at, so that nothing but the template can differ."""
+    sets = [{proposal.text for proposal in heuristic_proposals("求和", n_steps, 5)} for n_steps in range(4)]
+
+    assert len(set.union(*sets)) == 4 * 5
+
+
 @pytest.mark.parametrize("n_steps", range(6))
 def test_templates_score_no_worse_than_the_median_of_concrete_steps(n_steps: int) -> None:
     bar = median(score(text, JUGS).total for text in CONCRETE)

@@ -337,12 +337,23 @@ def test_what_ledger_and_caller_see_is_redacted() -> None:
     assert good.ledger.outcomes[0][1] == good.outcome
 
 
-@pytest.mark.parametrize("name", ["m", "p/m"])
-def test_a_price_gives_the_cost_that_the_server_did_not_report(name: str) -> None:
+@pytest.mark.parametrize(
+    ("priced_as", "asked"),
+    [
+        ("m-2026", None),
+        ("simulated/m-2026", None),
+        ("m", "m"),
+        ("m", "simulated/m"),
+        ("simulated/m", "m"),
+        ("simulated/script", None),
+    ],
+)
+def test_a_price_gives_the_cost_that_the_server_did_not_report(priced_as: str, asked: str | None) -> None:
+    """Under the id that was asked for, or the more exact one that was reported, with or without the provider's name."""
     usage = Usage(prompt_tokens=1_000_000, completion_tokens=500_000)
-    reply = Reply(text="42", model="m", provider="p", source="model", usage=usage)
+    reply = Reply(text="42", model="m-2026", provider="simulated", source="model", usage=usage)
 
-    run = Run([reply], prices={name: (2.0, 10.0)})
+    run = Run([reply], replace(CALL, model=asked), prices={priced_as: (2.0, 10.0)})
 
     assert isinstance(run.outcome, Reply)
     assert run.outcome.usage.cost_usd == 7.0

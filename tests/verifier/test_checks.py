@@ -1,6 +1,7 @@
 """Checks: how they are given, what they say, and that hostile ones do no harm."""
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -107,15 +108,18 @@ def test_a_check_that_cannot_run_is_an_error_and_stops_no_other() -> None:
 async def test_the_verifier_adds_the_results_and_keeps_earlier_ones() -> None:
     earlier = CheckResult(check_id="old", kind="regex", target="answer", outcome="pass")
     context = Context(task="?", checks=(Check.numeric(42), Check.numeric(43)))
-    before = candidate("42")
 
-    once = await CheckVerifier().verify(before, context)
-    again = await CheckVerifier().verify(once, Context(task="?"))
+    after = await CheckVerifier().verify(replace(candidate("42"), checks=(earlier,)), context)
 
-    assert [check.check_id for check in once.passed_checks] == ["check1"]
-    assert [check.check_id for check in once.failed_checks] == ["check2"]
-    assert again.checks == once.checks
-    assert earlier not in again.checks
+    assert [check.check_id for check in after.passed_checks] == ["old", "check1"]
+    assert [check.check_id for check in after.failed_checks] == ["check2"]
+
+
+def test_a_validation_without_a_verdict_is_an_error() -> None:
+    (result,) = run_checks(candidate("[" * 100_000), [Check.json_schema({})])
+
+    assert result.outcome == "error"
+    assert "nests too deep" in result.message
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,27 @@ def test_the_caller_says_what_counts_as_equal() -> None:
     assert (verdict.answer, verdict.votes, verdict.samples) == ('{"a": 1, "b": 2}', 2, 4)
 
 
+def test_a_bare_number_speaks_for_the_same_number_with_a_unit() -> None:
+    verdict = vote(ballots("3", "4", "4 litres", "3", "4 L", "3 m²"))
+
+    assert verdict.groups == (("3", ("sample0", "sample3", "sample5")), ("4", ("sample1", "sample2", "sample4")))
+
+
+def test_a_bare_number_joins_the_largest_unit_and_never_unites_two() -> None:
+    verdict = vote(ballots("4 gallons", "4 litres", "4", "4 l"))
+
+    assert verdict.groups == (("4 litres", ("sample1", "sample2", "sample3")), ("4 gallons", ("sample0",)))
+
+
+@pytest.mark.parametrize("longer", ["4 million", "4 or 5", "4 x", "4 and 4", "4, 5", "-4 litres"])
+def test_a_bare_number_does_not_speak_for_another_answer(longer: str) -> None:
+    assert len(vote(ballots("4", longer)).groups) == 2
+
+
+def test_a_key_of_the_caller_decides_alone() -> None:
+    assert len(vote(ballots("4", "4 litres"), key=str).groups) == 2
+
+
 @given(st.lists(st.sampled_from("abcd") | st.none()).filter(any))
 def test_the_winner_has_a_majority_of_the_votes_cast(answers: list[str | None]) -> None:
     verdict = vote(ballots(*answers))

@@ -110,6 +110,7 @@ BETTER_AND_WORSE = [
     (STEP, f"{STEP}, then pour on, and so on: " + "pour some more water into it, " * 8),
     (STEP, "Describe in all detail what could be done about the water. " * 10),
     ("Pour from the five-litre container until the small one is full", "Think about how to pour"),
+    ("Empty the three-litre container and keep what is in the other", "Do the obvious thing next"),
     ("Check that four litres of water are left in the container", "Make sure everything is right"),
 ]
 
@@ -176,5 +177,5 @@ async def test_the_verifier_adds_the_score_and_nothing_else() -> None:
 
     assert HeuristicVerifier.name == PROFILE == "heuristic-v1"
     assert after.score == score(STEP, TASK, context.steps, context.weights)
-    assert after.score is not None and after.score.total == 0.45
+    assert after.score.total == 0.45
     assert (after.proposal, after.checks, after.key) == (before.proposal, (), before.key)

@@ -137,7 +137,8 @@ def test_a_unit_is_known_by_its_symbol() -> None:
     for spelling in ("4 litres", "4 liter", "4l", "4 l"):
         quantity = read_quantity(spelling)
         assert quantity is not None
-        assert (quantity.value, quantity.unit) == (4, "l")
+        assert quantity.value == 4
+        assert quantity.unit == "l"
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ def doubling(keyword: str, depth: int = 40) -> dict[str, Any]:
         ({"propertyNames": {"pattern": "^a"}}, {"ab": 1}, {"b": 1}),
         ({"uniqueItems": True}, [1, True, "1", [1], [True], {"a": 1}], [{"a": 1, "b": 2}, {"b": 2.0, "a": 1}]),
         ({"items": {"$ref": "#/$defs/n"}, "$defs": {"n": {"minimum": 2}}}, [2, 3], [1]),
+        ({"items": {"$ref": "#/$defs/n"}, "$defs": {"n": {"$id": "n", "minimum": 2}}}, [2, 3], [1]),
         ({"items": {"$ref": "#n"}, "$defs": {"n": {"$anchor": "n", "minimum": 2}}}, [2, 3], [1]),
         ({"format": "date"}, "2021-05-01", "2021-13-01"),
         ({"format": "uuid"}, "2f1c0a0e-6a53-4a53-9a30-0a3a6f0f3c11", "2f1c"),

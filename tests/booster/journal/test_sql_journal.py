@@ -232,6 +232,12 @@ async def test_a_url_that_cannot_work_is_answered_with_those_that_can(url: str, 
             pass
 
 
+def test_urls_with_another_driver_of_the_same_database_mean_the_same_file() -> None:
+    urls = ("sqlite:////var/a.db", "sqlite+aiosqlite:////var/a.db", "sqlite+pysqlite:////var/a.db")
+
+    assert len({parse_url(url) for url in urls}) == 1
+
+
 def test_a_password_is_in_no_message() -> None:
     url = parse_url("postgresql://me:hunter2@localhost/x")
 
