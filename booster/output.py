@@ -117,7 +117,7 @@ def write_user_file(path: Path | str, text: str) -> None:
 
 
 def refuse_user_file(path: Path | str) -> None:
-    """Refuse a path of the user's that can be seen not to work, before anything is paid for; changes nothing.
+    """Refuse a path of the user's that can be seen not to work, before anything is paid for; leaves nothing.
 
     Raises:
         OutputPathError: it is a directory, or the user may not write there; names path and reason.
@@ -130,8 +130,12 @@ def refuse_user_file(path: Path | str) -> None:
         raise OutputPathError(f"{path}: {nearest} is not a directory; name another path")
     # A regular file is replaced, which takes leave to write its folder and not the file.
     place = nearest.parent if nearest.is_file() else nearest
-    if not os.access(place, os.W_OK):
-        raise OutputPathError(f"{path}: {place} may not be written; name another path")
+    probe = place / f".booster-{secrets.token_hex(8)}.tmp"
+    try:
+        os.close(os.open(probe, _CREATE, 0o600))  # to try is the only way to know: root, /proc, a full or read-only disk
+        probe.unlink()
+    except OSError as error:
+        raise OutputPathError(f"{path}: {place} cannot be written ({error.strerror}); name another path") from error
 
 
 def _parts(given: str) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ class ProviderError(Exception):
     def from_dict(data: dict[str, Any]) -> "ProviderError":
         """Rebuild an error from `to_dict`; an unknown class name becomes a plain ProviderError."""
         cls = ProviderError.registry.get(str(data.get("error")), ProviderError)
-        fields = {name: data.get(name) or "" for name in ("kind", "endpoint", "model", "provider")}
+        fields: dict[str, Any] = {name: data.get(name) or "" for name in ("kind", "endpoint", "model", "provider")}
         return cls(str(data.get("message", "")), status=data.get("status"), **fields)
 
 

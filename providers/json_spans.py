@@ -26,7 +26,7 @@ _DATA_LANGUAGES = frozenset({"", "json", "json5", "jsonc", "jsonl", "ndjson", "t
 _KEY_FIRST = re.compile(r"\s*[\"'](\w{1,40})[\"']\s*:\s*[\"'\[{]")
 _STRING_FIRST = re.compile(r"\s*\"[^\"\n]{1,2000}\"\s*,\s*\"")
 _INSIDE_FIRST_STRING = re.compile(r"[^\"{}\[\]]{1,2000}\"\s*,\s*\"(\w{1,40})\"\s*:\s*\"")
-_ESCAPED_ONCE = re.compile(r"[\[{](?:\s|\\n|[\[{])*\\\"")
+_ESCAPED_ONCE = re.compile(r"[\[{](?:\s|\\n|[\[{]){0,40}+\\\"")
 
 
 def read_json(text: str, *, cut: bool, nested: Nested) -> Reading:
@@ -133,12 +133,17 @@ def _counts(text: str, span: Span, found: Reading) -> bool:
         return False
     if any(item.rationale for item in found.items):
         return True
-    before = text[text.rfind("\n", 0, span.start) + 1 : span.start].rstrip()
-    if (before and (before[-1].isalnum() or before[-1] in "\"'")) or _AFTERWARDS.match(text, span.end) is None:
+    line_start = text.rfind("\n", 0, span.start) + 1
+    before = text[line_start : span.start].rstrip()
+    if before and (before[-1].isalnum() or before[-1] in "\"'"):
         return False
+    if _AFTERWARDS.match(text, span.end) is None:
+        return isinstance(span.value, list) and _holds_object(span.value)
     if _holds_object(span.value):
         return True
-    return before[-1:] != "=" and _language_at(text, span.start) in _DATA_LANGUAGES
+    if before.endswith("="):  # a variable: the answer only where the reply is nothing but this assignment
+        return not _GAP_NOISE.sub("", text[:line_start] + "\n" + text[span.end :])
+    return _language_at(text, span.start) in _DATA_LANGUAGES
 
 
 def _language_at(text: str, at: int) -> str:

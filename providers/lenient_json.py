@@ -146,12 +146,12 @@ class LenientReader:
             raise NotJson
 
     def _skip(self, pattern: re.Pattern[str]) -> str:
-        """Move over what `pattern` matches and return the character that follows; "" at the end of the text."""
+        """Move over what `pattern` matches and return the character that follows; "" at the end of the text or fence."""
         match = pattern.match(self._text, self._at)
         if match:
             self._pay(1 + (match.end() - self._at) // 16)
             self._at = match.end()
-        return self._text[self._at : self._at + 1]
+        return "" if self._text.startswith("```", self._at) else self._text[self._at : self._at + 1]
 
     def _value(self, depth: int, *, in_object: bool, bare_keys: bool) -> Any:
         char = self._skip(_SPACE)
@@ -293,7 +293,7 @@ class LenientReader:
 
     def _string(self, *, in_object: bool, bare_keys: bool) -> Any:
         text, opener = self._text, self._text[self._at]
-        if opener in "\"'`" and text.startswith(opener * 3, self._at):
+        if opener in "\"'" and text.startswith(opener * 3, self._at):
             end = text.find(opener * 3, self._at + 3)
             if end > 0:
                 return self._finish(self._at + 3, end, end + 3)

@@ -3,15 +3,24 @@
 import re
 from dataclasses import replace
 
+from providers.lenient_json import LenientReader
+from providers.list_markers import marker_of
 from providers.proposal_items import item_from_pairs, role_of
 from providers.types import Proposal
 
+_FAR = 3000
+"""Characters of an item in which a reason on the same line is looked for."""
+
 _FIELD = re.compile(r"[\"'*_`>-]{0,4}[ \t]?(?P<key>[^\W\d_][\w ]{0,30}?)[\"'*_`]{0,3}[ \t]?(?P<sign>[:：]|=(?=[ \t]*[\"']))[*_]{0,3}[ \t]*(?P<value>.*)")
-_INLINE_REASON = re.compile(r"(?P<text>\S.*?)[ \t]*[-–—|;,]?[ \t]*[*_(\[（]{0,3}(?P<key>[^\W\d_]{3,15})[*_]{0,3}[:：][*_]{0,3}[ \t]*(?P<value>\S.*)", re.DOTALL)
 _BOLD_LEAD = re.compile(r"(\*\*|__)(?P<lead>(?:(?!\1).){1,300})\1(?P<rest>.*)", re.DOTALL)
 _EMPHASISED = re.compile(r"(\*{1,3}|_{1,3}|`)(?P<text>(?:(?!\1)[^\n]){1,2000})\1(?P<stop>[.:;]?)")
 _BLOCK_SCALAR = re.compile(r"[|>][+-]?\d?")
 _QUOTED = re.compile(r"\"(?P<double>[^\"]*)\"[,;]?|'(?P<single>[^']*)'[,;]?|“(?P<curly>[^”]*)”[,;]?")
+_FIELDS_ON_ONE_LINE = re.compile(r"[\"'”][ \t]*[,;][ \t]*[\"']?\w{2,20}[\"']?[ \t]*[:=]")
+_SENTENCE_THEN_DASH = re.compile(r"(?P<text>.{3,}?[.!?。！？])[ \t]+[-–—]{1,2}[ \t]+(?P<reason>\S.*)", re.DOTALL)
+_QUOTE_THEN_DASH = re.compile(r"[\"“](?P<text>[^\"“”]+)[\"”][ \t]*(?:[-–—]{1,2}|:)[ \t]+(?P<reason>\S.*)", re.DOTALL)
+_LIST_DASH = re.compile(r"[-*•+–][ \t]+")
+_REASON_LABEL = re.compile(r"[^\W\d_]{3,15}[*_]{0,3}[:：]")
 _SENTENCE_END = (".", "!", "?", "。", "！", "？", "…", ".)", "।", "؟", ":", "：", "*", "`", '."', ".”")
 
 
@@ -67,9 +76,12 @@ def _fields(lines: list[str]) -> tuple[list[tuple[str, str]], list[str]]:
     open_field = False
     for position, line in enumerate(lines):
         bare = line.strip()
-        found = field_of(re.sub(r"^(?:[-*•+][ \t]+)", "", bare)) if bare else None
+        found = field_of(_LIST_DASH.sub("", bare, count=1) if _LIST_DASH.match(bare) else bare) if bare else None
         if found is not None:
             key, value = found
+            if _FIELDS_ON_ONE_LINE.search(value) and (several := _fields_in_braces(bare)):
+                fields += several
+                continue
             open_field = not value.strip() or _BLOCK_SCALAR.fullmatch(value.strip()) is not None
             fields.append((key, "" if open_field else unwrap(value)))
         elif open_field and bare:
@@ -78,6 +90,13 @@ def _fields(lines: list[str]) -> tuple[list[tuple[str, str]], list[str]]:
         elif bare or position == 0:
             plain.append(line)
     return fields, plain
+
+
+def _fields_in_braces(line: str) -> list[tuple[str, str]]:
+    """Read `text: "...", rationale: "..."` on one line, as if braces stood around it."""
+    span = LenientReader("{" + line + "}").read(0)
+    value = span.value if span else None
+    return [(key, part) for key, part in value.items() if isinstance(part, str)] if isinstance(value, dict) else []
 
 
 def _text_and_rest(lines: list[str]) -> tuple[str, list[str]]:
@@ -91,11 +110,11 @@ def _text_and_rest(lines: list[str]) -> tuple[str, list[str]]:
     while taken < len(bare) and not text.endswith(_SENTENCE_END) and _continues(bare[taken]):
         text = f"{text} {bare[taken]}"
         taken += 1
-    return text, [re.sub(r"^(?:[-*•+–][ \t]+)", "", line) for line in bare[taken:]]
+    return text, [line[match.end() :] if (match := _LIST_DASH.match(line)) else line for line in bare[taken:]]
 
 
 def _continues(line: str) -> bool:
-    return line[:1].islower() or line[:1] in "(\\$" or line[:1].isdigit() and re.match(r"\d+[.)]\s", line) is None
+    return (line[:1].islower() or line[:1].isdigit() or line[:1] in "(\\$") and marker_of(line) is None
 
 
 def _split_text(text: str) -> tuple[str, str]:
@@ -103,6 +122,8 @@ def _split_text(text: str) -> tuple[str, str]:
     inline = _split_reason(text)
     if inline is not None:
         return unwrap(inline[0]), unwrap(inline[1])
+    if dashed := _SENTENCE_THEN_DASH.fullmatch(text) or _QUOTE_THEN_DASH.fullmatch(text):
+        return unwrap(dashed["text"]), unwrap(dashed["reason"])
     lead = _BOLD_LEAD.fullmatch(text)
     if lead is None or not lead["rest"].strip(" .:"):
         return unwrap(text), ""
@@ -115,7 +136,7 @@ def _split_text(text: str) -> tuple[str, str]:
 
 
 def _split_reason(text: str) -> tuple[str, str] | None:
-    for match in re.finditer(r"[^\W\d_]{3,15}[*_]{0,3}[:：]", text[:3000]):
+    for match in _REASON_LABEL.finditer(text[:_FAR]):
         key = match.group().rstrip("*_:：")
         if match.start() > 0 and role_of(key) == "rationale":
             head = text[: match.start()].rstrip().rstrip("*_([（").rstrip(" \t-–—|;,")

@@ -48,11 +48,12 @@ _DECORATION = r"(?:#{1,6}[ \t]+|[*_]{1,3}|\\(?=\d))?"
 _END_DECORATION = r"[*_]{0,3}"
 _NUMBER = re.compile(
     rf"{_DECORATION}(?:[(（\[【]\s?(\d{{1,3}})\s?[)）\]】]{_END_DECORATION}[.:：]?{_END_DECORATION}"
-    rf"|(?:[#№]\s?)?(\d{{1,3}})\\?(?:[.．)）\]、:：]|°|º){_END_DECORATION}(?![\d])"
-    rf"|(\d{{1,3}})\s?[-–—]\s|[#№](\d{{1,3}})\s|(\d)\ufe0f?\u20e3|({_KEYCAP_TEN}))(?:[ \t]*)"
+    rf"|(?:[#№]\s?)?(\d{{1,3}})\\?(?:[.．)）\]、:：]|°|º|/(?=[ \t])){_END_DECORATION}(?![\d])"
+    rf"|(\d{{1,3}})(?:\s?[-–—]\s|[ ]{{2}})|[#№](\d{{1,3}})\s|(\d)\ufe0f?\u20e3|({_KEYCAP_TEN}))(?:[ \t]*)"
 )
 _HAN_NUMBER = re.compile(rf"{_DECORATION}[(（]?([{_HAN}]{{1,3}})(?:[、．.：:]|[)）])\s*")
-_LABEL_WORD = r"(?P<label>[^\W\d_]{1,20}(?:[ \t][^\W\d_]{1,20})?[.#№]{0,2}[ \t]?)?"
+_CHAR = r"[^\s\d!-/:-@\[-`{-~：。，、；（）]"  # letters with their marks: some scripts write vowels as marks, no letters
+_LABEL_WORD = rf"(?P<label>(?:{_CHAR}{{1,20}}(?:[ \t]{_CHAR}{{1,20}})?[ \t]?[#№]?|{_CHAR}{{1,3}}\.)[ \t]?)?"
 _SEPARATOR = r"(?:[:：.．)）、]|[ \t]?[-–—]+(?=[ \t])|[ \t]*\Z)"
 _LABEL = re.compile(
     rf"(?P<style>{_DECORATION}){_LABEL_WORD}(?P<number>\d{{1,3}}|[{_HAN}]{{1,3}})(?:[ \t]?/[ \t]?\d{{1,3}})?"

@@ -22,6 +22,7 @@ _LEAVES = frozenset({"li", "item", "entry", "point", "option"})
 _MAX_DEPTH = 16
 
 _RULE_CELL = re.compile(r":?-{1,}:?|:?={2,}:?")
+_GRID_LINE = re.compile(r"\+[-=+]{3,}\+")
 _INDEX_HEADERS = frozenset({"", "#", "no", "id", "nr", "№"})
 _LETTER_RUN = re.compile(r"[^\W\d_]{2}")
 _RECORD_START = re.compile(r"\[\[?[\w.]{1,40}\]\]?|-{3,}|={3,}")
@@ -54,9 +55,16 @@ def is_html_page(text: str) -> bool:
     return _HTML_PAGE.match(text) is not None
 
 
-def read_elements(text: str, *, cut: bool, nested: Nested) -> Reading:
-    """Return the items in XML or HTML elements, where elements stand on lines of their own."""
-    if "</" not in text and "/>" not in text or _TAG_LINE.search(text) is None:
+def read_elements(text: str, *, cut: bool, nested: Nested, anywhere: bool) -> Reading:
+    """Return the items in XML or HTML elements.
+
+    Args:
+        text: The text.
+        cut: The text was cut: an element left open is dropped.
+        nested: Reads an element that holds a list in prose.
+        anywhere: Also where no element opens a line.
+    """
+    if ("</" not in text and "/>" not in text) or not (anywhere or _TAG_LINE.search(text)):
         return NOTHING
     clean = _CDATA.sub("", _BREAK_TAG.sub("\n", _INLINE_TAG.sub("", text)))
     stack, at = [_Element("", "")], 0
@@ -108,6 +116,8 @@ def read_table(text: str, *, cut: bool, known: bool) -> list[Proposal]:
     open_table = False
     for line in text.replace("│", "|").split("\n"):
         bare = line.strip()
+        if _GRID_LINE.fullmatch(bare):
+            bare = "|-|-|"
         if "|" not in bare.strip("|") and not (open_table and "|" in bare):
             open_table = False
             continue

@@ -251,9 +251,7 @@ def _enumerated(value: dict[str, Any], fields: dict[str, Any], cut: bool, nested
 def _alone(value: dict[str, Any], fields: dict[str, Any], cut: bool, nested: Nested, depth: int) -> Reading:
     """One bare proposal without a list."""
     item = _item(value, cut=cut)
-    known = sum(1 for key in fields if role_of(key))
-    proven = known > 1 or any(_words(fields.get(key)) for key in STRONG_TEXT_KEYS)
-    return Reading(items=(item,)) if item and proven else NOTHING
+    return Reading(items=(item,)) if item and _is_proven(value) else NOTHING
 
 
 def _in_envelope(value: dict[str, Any], fields: dict[str, Any], cut: bool, nested: Nested, depth: int) -> Reading:
@@ -286,8 +284,8 @@ def _keyed_by_text(value: dict[str, Any], fields: dict[str, Any], cut: bool, nes
 
 
 def _is_proven(value: dict[str, Any]) -> bool:
-    keys = {_fold(key) for key in value}
-    return not keys.isdisjoint(STRONG_TEXT_KEYS) or len([key for key in keys if role_of(key)]) > 1
+    """Tell whether an object outside a list is a proposal: it has a key that little else has."""
+    return any(key in STRONG_TEXT_KEYS or key in RATIONALE_KEYS for key in map(_fold, value))
 
 
 def _is_json(value: Any) -> bool:

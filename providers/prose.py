@@ -25,7 +25,7 @@ _INLINE_MARKS = (
     re.compile(r"(?<![\w.,])(\d{1,2})(?:[.)][ \t]+|[、．)）][ \t]*)(?=\D)"),
     re.compile(r"([①-⑳❶-❿])[ \t]*"),
     re.compile(r"(?<!\w)[^\W\d_]{2,20}[ \t](\d{1,2})[ \t]?[:：][ \t]*"),
-    re.compile(r"第([一二三四五六七八九十]|\d{1,2})步[:：，,、]?[ \t]*"),
+    re.compile(r"第([一二三四五六七八九十]|\d{1,2})(?:步[:：，,、]?|[:：，,、])[ \t]*"),
     re.compile(r"(?<!\w)[(（]([^\W\d_]{1,4})[)）][ \t]*"),
     re.compile(r"(?<!\w)([^\W\d_])[)）][ \t]+"),
 )
@@ -86,12 +86,11 @@ def _read_part(text: str, *, cut: bool, nesting: int) -> Reading:
     def nested(inner: str) -> Reading:
         return read_prose(inner.strip(), cut=cut, nesting=nesting + 1) if nesting < 2 else NOTHING
 
-    elements = read_elements(text, cut=cut, nested=nested)
+    elements = read_elements(text, cut=cut, nested=nested, anywhere=False)
     if tidy(elements, 1):
         return elements
-    text = _WRAPPER_LINE.sub("\n", text).strip("\n")
-    items = _in_lines(text, cut=cut)
-    return Reading(items=tuple(items))
+    items = _in_lines(_WRAPPER_LINE.sub("\n", text).strip("\n"), cut=cut)
+    return Reading(items=tuple(items)) if items else read_elements(text, cut=cut, nested=nested, anywhere=True)
 
 
 def _in_lines(text: str, *, cut: bool) -> list[Proposal]:

@@ -3,23 +3,35 @@
 python -m scheduler.server --store DIRECTORY
 """
 
+# ruff: noqa: N803 - the arguments carry the names of the wire protocol
+
 import argparse
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import anyio
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from scheduler.errors import SchedulerError
 from scheduler.persistence import PersistentService
+from scheduler.replies import (
+    CalibrationReply,
+    CloseReply,
+    DecisionReply,
+    OpenReply,
+    PrototypesReply,
+    ReportReply,
+    StatsReply,
+    TaskReply,
+)
 from scheduler.store import FileStore
-from scheduler.types import Costs, Mode, Outcome, Signals
+from scheduler.types import Costs, Outcome, Signals
 
 SERVER_NAME = "conscious-scheduler"
 DEFAULT_STORE = "store"
@@ -32,125 +44,8 @@ Number = float | str
 Hint = Annotated[Number, Field(description="In [0, 1]; unset = 0.")]
 
 
-class _Reply(BaseModel):
-    model_config = ConfigDict(extra="allow")
-
-
-class OpenReply(_Reply):
-    """Reply of open_session."""
-
-    sessionId: str
-    namespace: str
-    loadedPrototypes: int
-    mu: float
-
-
-class TaskReply(_Reply):
-    """Reply of new_task and task_feedback."""
-
-    ok: bool
-    mu: float
-    nPrototypes: int
-
-
-class DecisionReply(_Reply):
-    """Reply of decide_step: the mode and every number it rests on, rounded to 4 decimals."""
-
-    decision_id: str
-    mode: Mode
-    policy: str
-    p_critical: float
-    criticality_estimate: float
-    threshold: float
-    familiarity: float
-    surprise: float
-    confidence: float
-    mu: float
-    rob_gain: float
-    eco_cost: float
-    expected_cost_s1: float
-    expected_cost_s2: float
-    regime_shift: bool
-    suggest_compact: bool
-    regime_id: int | None
-    regime_posterior: float | None
-    hazard: float | None
-    sd: float | None
-    contributions: dict[str, float]
-    explore: bool
-    probe: bool
-    n_labels: int
-    reason: str
-
-
-class ReportReply(_Reply):
-    """Reply of report_outcome."""
-
-    ok: bool
-    decision_id: str
-    label: float | None
-    weight: float
-    label_source: str
-    nPrototypes: int
-    pollution: float
-
-
-class StatsReply(_Reply):
-    """Reply of get_stats."""
-
-    namespace: str
-    policy: str
-    nPrototypes: int
-    nLabels: int
-    mu: float
-    ignitions: int
-    steps: int
-    pollution: float
-    pending: int
-    dropped: int
-    labelledShare: dict[str, float | None]
-    labelSources: dict[str, int]
-    warning: str | None
-
-
-class CalibrationPart(BaseModel):
-    """Errors of some scored steps."""
-
-    n: int
-    mae: float | None
-    accuracy: float | None
-
-
-class CalibrationReply(_Reply):
-    """Reply of get_calibration."""
-
-    scored: int
-    overall: CalibrationPart
-    firstHalf: CalibrationPart
-    recentHalf: CalibrationPart
-    improving: bool
-    brier: float | None
-    ece: float | None
-
-
-class PrototypesReply(_Reply):
-    """Reply of dump_prototypes."""
-
-    namespace: str
-    policy: str
-    mu: float
-    prototypes: list[dict[str, Any]]
-
-
-class CloseReply(_Reply):
-    """Reply of close_session."""
-
-    ok: bool
-    persistedPrototypes: int
-
-
 @contextmanager
-def _readable_errors() -> Any:
+def _readable_errors() -> Iterator[None]:
     """Give the model the text of our own errors."""
     try:
         yield
@@ -248,7 +143,8 @@ def _add_step_tools(mcp: MCPServer, tools: PersistentService) -> None:
         with _readable_errors():
             echoed = None
             if decision_id is None and any(hint is not None for hint in hints):
-                echoed = _signals(*(0.0 if hint is None else hint for hint in hints), None)
+                c, d, p = (0.0 if hint is None else hint for hint in hints)
+                echoed = _signals(c, d, p, None)
             reply = tools.service.report_outcome(
                 sessionId,
                 observed_criticality=observed_criticality,  # type: ignore[arg-type]  # checked inside, names the field

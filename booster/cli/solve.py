@@ -37,6 +37,7 @@ def solve(
 
     Exit codes: 0 answered, 1 error, 2 usage, 3 no model could be asked, 4 ended without an answer.
     """
+    from booster.errors import OutputPathError, UsageError
     from booster.output import refuse_user_file, write_user_file
     from booster.session import Budget
     from verifier.checks import parse_check_argument
@@ -51,7 +52,10 @@ def solve(
         "config": {name: value for name, value in (("iterations", iterations), ("numCandidates", candidates)) if value is not None},
     }
     if out is not None:
-        refuse_user_file(out)
+        try:
+            refuse_user_file(out)
+        except OutputPathError as error:
+            raise UsageError(f"--out: {error}", field="--out") from error
     with progress(quiet) as listener:
         result = asyncio.run(_solve(settings, task, listener, options))
     if out is not None:

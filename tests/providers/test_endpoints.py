@@ -12,6 +12,7 @@ from providers.endpoints import (
     endpoint,
     normal_base_url,
     profile_for,
+    spellings,
 )
 
 KEYS = {"CEREBRAS_API_KEY": "c-key", "OPENAI_API_KEY": "o-key"}
