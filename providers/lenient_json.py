@@ -21,13 +21,13 @@ _CLOSERS = {'"': '"', "'": "'", "`": "`", "«": "»", "‘": "’'", "“": '”
 _KEY_AHEAD = r"(?:\"[^\"\n]{0,80}\"|'[^'\n]{0,80}'|[“‘„][^”“’\n]{0,80}[”“’])\s*[:：=]"
 _COMMENT_AHEAD = r"//|/\*|#"
 _AFTER_VALUE = (
-    rf"\s*(?:\Z|[,，;]?\s*{_KEY_AHEAD}|[,，;]\s*(?:\Z|[}}\]{{]|{_COMMENT_AHEAD}|%s)|(?P<brace>\}})(?![\"'\w])|(?P<bracket>\])"
+    rf"\s*(?:\Z|`{{3}}|[,，;]?\s*{_KEY_AHEAD}|[,，;]\s*(?:\Z|[}}\]{{]|{_COMMENT_AHEAD}|%s)|(?P<brace>\}})(?![\"'\w])|(?P<bracket>\])"
     rf"|(?P<paren>\))|\s(?:{_COMMENT_AHEAD})|\+\s*[\"'])"
 )
 _AFTER_VALUE_QUOTED_KEYS = re.compile(_AFTER_VALUE % r"(?!)")
 _AFTER_VALUE_BARE_KEYS = re.compile(_AFTER_VALUE % r"[A-Za-z_]\w{0,40}\s*[:=]")
 _AFTER_ELEMENT = re.compile(
-    rf"\s*(?:\Z|[,，;]\s*(?:\Z|[\"'“‘„{{\[(\]}})…\d.-]|null\b|true\b|false\b|None\b|True\b|False\b|{_COMMENT_AHEAD})"
+    rf"\s*(?:\Z|`{{3}}|[,，;]\s*(?:\Z|[\"'“‘„{{\[(\]}})…\d.-]|null\b|true\b|false\b|None\b|True\b|False\b|{_COMMENT_AHEAD})"
     rf"|(?P<brace>\}})|(?P<bracket>\])|(?P<paren>\))|\s[\"'“{{]|\{{|\s(?:{_COMMENT_AHEAD})|\+\s*[\"'])"
 )
 _PERHAPS_AFTER = re.compile(r"\s*[,}\])]")
@@ -118,7 +118,7 @@ class LenientReader:
         self._at = 0
         self._cut = False
         self._too_deep_at = 0
-        self._allowance = 3 * len(text) + 20_000
+        self._allowance = 2 * len(text) + 20_000
 
     def read(self, start: int) -> Span | None:
         """Return the value that opens at `start`, or None where there is none or the allowance is used up."""

@@ -103,7 +103,9 @@ def candidate_documents(candidates: Sequence[Candidate], top: int | None) -> lis
     return [candidate_document(candidate) for candidate in candidates[:top]]
 
 
-def session_document(session: Session, result: SolveResult, *, is_active: bool, full: bool) -> dict[str, Any]:
+def session_document(
+    session: Session, result: SolveResult, *, is_active: bool, is_orphaned: bool, full: bool
+) -> dict[str, Any]:
     """Return the whole session as `get-state` shows it; the result document stands under `result` once it has ended."""
     top = None if full else session.config.top_m
     document: dict[str, Any] = {
@@ -121,16 +123,16 @@ def session_document(session: Session, result: SolveResult, *, is_active: bool, 
     }
     if result.stop_reason is not None:
         document["result"] = result.to_dict()
-    if result.orphaned:
+    if is_orphaned:
         document["orphaned"] = True
-    if following := _how_to_go_on(session, result, is_active=is_active):
+    if following := _how_to_go_on(result, is_active=is_active, is_orphaned=is_orphaned):
         document["next"] = following
     if result.warnings:
         document["warnings"] = list(result.warnings)
     return document
 
 
-def session_text(session: Session, result: SolveResult, *, is_active: bool) -> str:
+def session_text(session: Session, result: SolveResult, *, is_active: bool, is_orphaned: bool) -> str:
     """Return what a model reads of `get-state`."""
     if result.stop_reason is not None:
         text = solved(result)[1]
@@ -139,7 +141,7 @@ def session_text(session: Session, result: SolveResult, *, is_active: bool) -> s
         text = f"Session {session.id} {working}: {len(session.steps)} steps, {_cost(result)}."
         if session.steps:
             text += f" Last step: {session.steps[-1].text[:300]}"
-    following = _how_to_go_on(session, result, is_active=is_active)
+    following = _how_to_go_on(result, is_active=is_active, is_orphaned=is_orphaned)
     return f"{text}\nNext: {following}." if following else text
 
 
@@ -150,8 +152,8 @@ def listed(sessions: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], str]:
     return {"sessions": short}, "\n".join(lines) or "There are no sessions."
 
 
-def _how_to_go_on(session: Session, result: SolveResult, *, is_active: bool) -> str:
-    if result.orphaned:
+def _how_to_go_on(result: SolveResult, *, is_active: bool, is_orphaned: bool) -> str:
+    if is_orphaned:
         return (
             "the process that worked on this session is gone; call multi-step with this sessionId to go on where it stopped, "
             "nothing that was paid for is lost"

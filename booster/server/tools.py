@@ -12,6 +12,7 @@ from mcp.types import CallToolResult, InputRequiredResult
 
 from booster.app import StepResult
 from booster.errors import OutputPathError
+from booster.journal import SessionRecord
 from booster.output import OutputFile, OutputFormat, output_file
 from booster.result import SolveResult
 from booster.server.arguments import (
@@ -165,8 +166,9 @@ async def get_state(door: Door, ctx: Ctx, given: GetStateArguments, warnings: li
     result = await door.booster.result(session_id, full=full)
     record = await door.booster.journal.load(session_id)
     is_active = door.booster.journal.is_alive(record.owner)
-    document = session_document(session, result, is_active=is_active, full=full)
-    text = session_text(session, result, is_active=is_active)
+    is_orphaned = not is_active and _left_unfinished(session, record)
+    document = session_document(session, result, is_active=is_active, is_orphaned=is_orphaned, full=full)
+    text = session_text(session, result, is_active=is_active, is_orphaned=is_orphaned)
     if attended == "continue":
         document["status"], document["next"] = "continue", unfinished(result, 0, "continue")[0]["next"]
     if (output := door.output(session_id)) is not None:
@@ -202,6 +204,13 @@ async def _attended_or_failed(door: Door, ctx: Ctx, leg: Any) -> object:
         return await door.attend(ctx, leg, withdraws=False)
     except Exception:  # reported to the call that began the work, and to the log
         return None
+
+
+def _left_unfinished(session: Session, record: SessionRecord) -> bool:
+    """Say whether somebody began work on the session that was neither ended nor taken back."""
+    if session.conclusion is not None or record.epoch == 0:
+        return False
+    return session.opened is not None or session.iteration < session.iterations
 
 
 def _answer(door: Door, document: Mapping[str, Any], text: str, warnings: Sequence[str]) -> CallToolResult:

@@ -1,0 +1,106 @@
+"""What is timed against what: the booster with its journal on disk and in memory, and two floors without it.
+
+All of them ask the same model the same: four whole answers to one task, side by side.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from benchmarks.demo import SIMULATED, simulated_settings
+from benchmarks.timing import Arm
+from booster.app import Booster
+from booster.config import Config
+from booster.prompts import answer_messages
+from booster.session import Problem
+from providers.endpoints import Endpoint
+from providers.openai_compatible import OpenAICompatible
+from providers.parameters import request_body
+from providers.types import Call
+
+CANDIDATES = 4
+"""Calls of one unit of work."""
+
+BEST_OF_FOUR: dict[str, Any] = {
+    "num_candidates": CANDIDATES,
+    "scheduler": "seed",
+    "granularity": "answer",
+    "iterations": 1,
+}
+"""Options of a solve that is one iteration of four calls."""
+
+ON_DISK, IN_MEMORY = "booster, journal on SQLite", "booster, journal in memory"
+FLOOR, BARE = "floor: same client, gathered", "floor: plain aiohttp"
+
+
+@asynccontextmanager
+async def opened_arms(base_url: str, home: Path, options: dict[str, Any] | None = None) -> AsyncIterator[list[Arm]]:
+    """Open the four arms against one model: on disk, in memory, floor, bare.
+
+    Args:
+        base_url: Of the model.
+        home: Where the journal goes; an empty directory.
+        options: Of every solve; `BEST_OF_FOUR` unless given.
+    """
+    async with AsyncExitStack() as stack:
+        boosters = [
+            await stack.enter_async_context(Booster.open(simulated_settings(base_url, home=place))) for place in (home, None)
+        ]
+        chosen = options if options is not None else BEST_OF_FOUR
+        endpoint = Endpoint(name="local", base_url=base_url, model=SIMULATED)
+        provider = OpenAICompatible(endpoint)
+        stack.push_async_callback(provider.aclose)
+        http = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=64)))
+        yield [
+            *(booster_arm(name, booster, chosen) for name, booster in zip((ON_DISK, IN_MEMORY), boosters, strict=True)),
+            _floor(provider),
+            _bare(http, endpoint),
+        ]
+
+
+def booster_arm(name: str, booster: Booster, options: dict[str, Any]) -> Arm:
+    """Return the arm of whole solves; one that lost a call is an error, for its time would flatter."""
+
+    async def run(task: str) -> None:
+        result = await booster.solve(task, **options)
+        if result.answer is None or result.diagnostics["failures"]:
+            raise RuntimeError(f"a measured solve failed: {result.to_json()}")
+
+    return Arm(name=name, run=run)
+
+
+@cache
+def bare_calls(task: str) -> tuple[Call, ...]:
+    """Return the calls that a best-of-4 solve of the task makes; kept, for the floor shall do nothing but send."""
+    messages = answer_messages(Problem(task=task))
+    cap = Config().sampling_max_tokens
+    return tuple(
+        Call(role="generate", step_key=f"it1/s2/answer{number}", messages=messages, max_tokens=cap)
+        for number in range(1, CANDIDATES + 1)
+    )
+
+
+def _floor(provider: OpenAICompatible) -> Arm:
+    async def run(task: str) -> None:
+        await asyncio.gather(*map(provider.send, bare_calls(task)))
+
+    return Arm(name=FLOOR, run=run)
+
+
+def _bare(http: aiohttp.ClientSession, endpoint: Endpoint) -> Arm:
+    async def send(call: Call) -> None:
+        body = request_body(call, endpoint.model, endpoint.profile)
+        async with http.post(endpoint.url, json=body) as response:
+            response.raise_for_status()
+            json.loads(await response.read())
+
+    async def run(task: str) -> None:
+        await asyncio.gather(*map(send, bare_calls(task)))
+
+    return Arm(name=BARE, run=run)
