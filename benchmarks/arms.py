@@ -50,7 +50,8 @@ async def opened_arms(base_url: str, home: Path, options: dict[str, Any] | None 
     """
     async with AsyncExitStack() as stack:
         boosters = [
-            await stack.enter_async_context(Booster.open(simulated_settings(base_url, home=place))) for place in (home, None)
+            await stack.enter_async_context(Booster.open(simulated_settings(base_url, home=place)))
+            for place in (home, None)
         ]
         chosen = options if options is not None else BEST_OF_FOUR
         endpoint = Endpoint(name="local", base_url=base_url, model=SIMULATED)

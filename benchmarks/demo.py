@@ -71,7 +71,9 @@ def report(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-async def _run(settings: Settings, bank: Sequence[SimulatedTask], out: Path, write: Any) -> tuple[list[Row], SolveResult]:
+async def _run(
+    settings: Settings, bank: Sequence[SimulatedTask], out: Path, write: Any
+) -> tuple[list[Row], SolveResult]:
     async with Booster.open(settings) as booster:
         rows = [await _arm(booster, name, options, bank) for name, options in ARMS]
         result = await booster.solve(bank[0].task, granularity="step")

@@ -104,18 +104,26 @@ async def at_once(sizes: Sizes) -> Section:
 async def step_by_step(sizes: Sizes) -> Section:
     """Measure long solves, one call an iteration, with a model that answers at once."""
     counts: list[int] = []
-    async with model_process() as base_url, _home() as home:
-        async with Booster.open(simulated_settings(base_url, home=home)) as booster:
-            async def long(task: str) -> None:
-                result = await booster.solve(task, **_STEP_BY_STEP)
-                counts.append((await booster.session(result.session_id)).iteration)
+    async with (
+        model_process() as base_url,
+        _home() as home,
+        Booster.open(simulated_settings(base_url, home=home)) as booster,
+    ):
 
-            samples = await in_turn([Arm(name="long", run=long)], _tasks(), max(4, sizes.rounds // 4), warm_up=0)
+        async def long(task: str) -> None:
+            result = await booster.solve(task, **_STEP_BY_STEP)
+            counts.append((await booster.session(result.session_id)).iteration)
+
+        samples = await in_turn([Arm(name="long", run=long)], _tasks(), max(4, sizes.rounds // 4), warm_up=0)
     walls = [sample.wall / count for sample, count in zip(samples["long"].of, counts, strict=True)]
     return Section(
         title=f"product time, step by step, up to {STEPS} iterations, a model that answers at once",
         figures=(
-            _ms("an iteration, its model call included, journal on SQLite", 1000 * median(walls), Bar(relation="<", value=20)),
+            _ms(
+                "an iteration, its model call included, journal on SQLite",
+                1000 * median(walls),
+                Bar(relation="<", value=20),
+            ),
         ),
     )
 
@@ -149,7 +157,9 @@ async def with_clients(sizes: Sizes) -> Section:
             for name in _NAMES:
                 share = samples[name].ratio_of_rates(samples[FLOOR])
                 cpu = samples[name].cpu_ms() / CANDIDATES
-                rows.append((f"{clients:>3} {name}", f"{samples[name].rate():.0f}", f"{100 * share:.0f} %", f"{cpu:.2f}"))
+                rows.append(
+                    (f"{clients:>3} {name}", f"{samples[name].rate():.0f}", f"{100 * share:.0f} %", f"{cpu:.2f}")
+                )
             share = samples[ON_DISK].ratio_of_rates(samples[FLOOR])
             bar = Bar(relation=">=", value=70) if clients == CLIENTS else None
             name = f"share of the floor's rate, {clients} client{'s' * (clients > 1)}, journal on SQLite"
@@ -164,7 +174,8 @@ async def concurrent(sizes: Sizes) -> Section:
     async with _arms(latency=LATENCY) as (arms, tasks):
         samples = await under_load(arms, tasks, sizes.blocks, clients=CONCURRENT, each=1)
     rows = [
-        (name, f"{samples[name].wall_ms() * CONCURRENT:.0f}", f"{samples[name].cpu_ms() / CANDIDATES:.2f}") for name in _NAMES
+        (name, f"{samples[name].wall_ms() * CONCURRENT:.0f}", f"{samples[name].cpu_ms() / CANDIDATES:.2f}")
+        for name in _NAMES
     ]
     # ru_maxrss is in bytes on macOS and in KiB elsewhere.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
@@ -173,7 +184,11 @@ async def concurrent(sizes: Sizes) -> Section:
         header=("", "wall ms", "CPU ms/call"),
         rows=rows,
         figures=(
-            _ms("CPU a model call, journal on SQLite", samples[ON_DISK].cpu_ms() / CANDIDATES, Bar(relation="<=", value=1.5)),
+            _ms(
+                "CPU a model call, journal on SQLite",
+                samples[ON_DISK].cpu_ms() / CANDIDATES,
+                Bar(relation="<=", value=1.5),
+            ),
             Figure(name="peak memory of this process, all arms", value=peak / 1e6, unit="MB"),
         ),
     )

@@ -20,6 +20,7 @@ PRODUCT = "reasoning-booster"
 ANSWER_SECONDS = 30
 """Longest wait for the server."""
 
+_SOURCES = str(Path(__file__).resolve().parent.parent)
 _REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)\s*(?:\[([^\]]*)\])?[^;]*(?:;(.*))?$")
 
 
@@ -54,7 +55,9 @@ async def serving_section(home: Path, *, starts: int) -> Section:
         return Section(title=title, figures=figures)
     note = "with torch" if "torch" in packages else "no torch"
     size = sum(map(_size, packages.values()))
-    figures.append(Figure(name=f"install, {len(packages)} packages, {note}", value=size / 1e6, unit="MB", bar=_below(160)))
+    figures.append(
+        Figure(name=f"install, {len(packages)} packages, {note}", value=size / 1e6, unit="MB", bar=_below(160))
+    )
     return Section(title=title, figures=figures)
 
 
@@ -66,6 +69,8 @@ async def _start(home: Path) -> tuple[float, tuple[float, float]]:
     """Return seconds until `initialize` was answered, and what the process had used by then."""
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     environment["BOOSTER_HOME"] = str(home)
+    # Where this program runs from its sources, so does the server, whatever directory it starts in.
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (_SOURCES, environment.get("PYTHONPATH"))))
     began = time.perf_counter()
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "booster", "serve", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
@@ -126,7 +131,9 @@ def _closure(name: str, extras: str, seen: set[tuple[str, str]] | None = None) -
         if parts is None:
             continue
         wanted, of_it, marker = parts[1].lower().replace("_", "-"), parts[2] or "", parts[3] or ""
-        if "extra" not in marker or any(f"'{extra}'" in marker or f'"{extra}"' in marker for extra in extras.split(",")):
+        if "extra" not in marker or any(
+            f"'{extra}'" in marker or f'"{extra}"' in marker for extra in extras.split(",")
+        ):
             yield from _closure(wanted, of_it.replace(" ", ""), seen)
 
 

@@ -94,4 +94,8 @@ def _judged(figure: Figure) -> list[str]:
     row = [figure.name + (f" ({figure.note})" if figure.note else ""), f"{value} {figure.unit}".rstrip()]
     if figure.bar is None:
         return row
-    return [*row, f"{figure.bar.relation} {figure.bar.value:g} {figure.unit}".rstrip(), "MISS" if figure.missed else "ok"]
+    return [
+        *row,
+        f"{figure.bar.relation} {figure.bar.value:g} {figure.unit}".rstrip(),
+        "MISS" if figure.missed else "ok",
+    ]

@@ -4,11 +4,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 from booster.session import AnswerStatus, Conclusion, Evidence, PooledAnswer, Session, Status, StopReason
 from providers.parsing import parse_proposals
 from providers.types import Proposal, Reply
-from verifier.answers import extract_answer, vote_key
+from verifier.answers import extract_answer
 from verifier.consensus import vote
 from verifier.types import Verdict
 
@@ -24,7 +25,8 @@ AGREEING = 3
 SUMMARY_STEPS = 5
 """Most steps that a summary names."""
 
-_NOT_INDEPENDENT = frozenset({"step"})
+Select = Literal["auto", "score", "vote"]
+"""How the winner among answers is found."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,7 +48,7 @@ class Standing:
 def read_answer(reply: Reply) -> Proposal | None:
     """Read a whole-answer reply; None where it holds no answer, which then counts as an abstention."""
     answer = extract_answer(reply.text)
-    if answer is None:
+    if answer is None or not answer.strip():
         return None
     rationale = _rationale(reply.text)
     return Proposal(text=(rationale or answer)[:200], rationale=rationale[:2000], answer=answer)
@@ -68,41 +70,40 @@ def _rationale(text: str) -> str:
 
 def standing(session: Session) -> Standing:
     """Return the answer that stands, and why; see `standing_of`."""
-    return standing_of(session.answers)
+    return standing_of(session.answers, session.config.select)
 
 
-@lru_cache(maxsize=256)
-def standing_of(answers: tuple[PooledAnswer, ...]) -> Standing:
+@lru_cache(maxsize=64)
+def standing_of(answers: tuple[PooledAnswer, ...], select: Select = "auto") -> Standing:
     """Return what can be said of a pool of answers.
 
     An answer that fails a check is out. One that held every check that ran on it is `verified`. Else the most frequent
     answer is `agreed` if at least three, and at least half of all drawn, say the same. Else the answer that the steps led
-    to stands, unverified.
+    to stands, unverified, or where there is none the first of the most frequent ones.
+
+    Args:
+        answers: In the order of arrival, abstentions included; keys are unique.
+        select: `score` puts the candidate with the highest score in the place of the most frequent answer.
     """
     sound = [pooled for pooled in answers if not _outcomes(pooled, "fail")]
-    proven = [pooled for pooled in sound if pooled.answer is not None and _outcomes(pooled, "pass")]
+    answered = [pooled for pooled in sound if pooled.answer is not None]
+    proven = [pooled for pooled in answered if _outcomes(pooled, "pass")]
     if proven:
-        best = _represent(proven)
+        best = _represent(proven, select)
         return Standing(
             answer=best.answer, status="verified", confidence=CHECKED, basis="checks", evidence=_check_evidence(best)
         )
-    answered = [pooled for pooled in sound if pooled.answer is not None]
     if not answered:
         return Standing(evidence=tuple(item for pooled in answers for item in _check_evidence(pooled))[:10])
-    ballots = _independent(sound)
-    verdict = vote([(pooled.key, pooled.answer) for pooled in ballots])
-    if verdict.votes >= AGREEING and 2 * verdict.votes >= verdict.samples:
-        return _voted(verdict, "agreed", verdict.answer, verdict.votes)
+    verdict = vote([(pooled.key, pooled.answer) for pooled in _independent(sound)])
+    if select != "score" and _agree(verdict, verdict.votes):
+        return _voted(verdict, verdict.answer, verdict.votes)
     led = [pooled for pooled in answered if pooled.origin != "sample"]
-    best_answer = led[-1].answer if led else verdict.answer
-    assert best_answer is not None  # `answered` holds no abstentions
-    votes = sum(vote_key(pooled.answer) == vote_key(best_answer) for pooled in ballots if pooled.answer is not None)
-    return _voted(verdict, "unverified", best_answer, votes)
+    best = led[-1] if led else _represent(answered, select)
+    return _voted(verdict, best.answer, next(len(keys) for _, keys in verdict.groups if best.key in keys))
 
 
-def conclude(
-    session: Session, reason: StopReason, *, degraded_by: Sequence[str] = ()
-) -> Conclusion:
+def conclude(session: Session, reason: StopReason, *, degraded_by: Sequence[str] = ()) -> Conclusion:
     """Return how the session ends.
 
     Args:
@@ -117,9 +118,9 @@ def conclude(
         status = "degraded"
     reasons = list(degraded_by)
     if session.heuristic:
-        reasons.append("some steps are templates of the program, not of a model")
+        reasons.append(f"some steps are templates of the program, not of a model{_problems(session)}")
     if not content and not reasons:
-        reasons.append("no model content was obtained")
+        reasons.append(f"no model content was obtained{_problems(session)}")
     return Conclusion(
         status=status, stop_reason=reason, answer=stands.answer, answer_status=stands.status,
         confidence=min(stands.confidence, CAPS[stands.status]), confidence_basis=stands.basis, evidence=stands.evidence,
@@ -128,9 +129,9 @@ def conclude(
 
 
 def has_content(session: Session) -> bool:
-    """Say whether anything but templates was ever proposed."""
+    """Say whether anything but templates and empty replies was ever obtained."""
     proposed = (one for closed in session.history for one in closed.candidates)
-    return bool(session.answers) or any(one.source != "heuristic" for one in proposed)
+    return any(not one.blank for one in session.answers) or any(one.source != "heuristic" for one in proposed)
 
 
 def summary(session: Session, stands: Standing) -> str:
@@ -145,16 +146,24 @@ def summary(session: Session, stands: Standing) -> str:
 
 def _independent(pool: Sequence[PooledAnswer]) -> list[PooledAnswer]:
     """Leave out all but the last answer that steps carried: one chain of thought has one vote."""
-    chained = [pooled for pooled in pool if pooled.origin in _NOT_INDEPENDENT]
-    return [pooled for pooled in pool if pooled.origin not in _NOT_INDEPENDENT or pooled is chained[-1]]
+    chained = [pooled for pooled in pool if pooled.origin == "step"]
+    return [pooled for pooled in pool if pooled.origin != "step" or pooled is chained[-1]]
 
 
-def _represent(proven: Sequence[PooledAnswer]) -> PooledAnswer:
-    winner = vote([(pooled.key, pooled.answer) for pooled in proven]).groups[0][1][0]
-    return next(pooled for pooled in proven if pooled.key == winner)
+def _represent(pool: Sequence[PooledAnswer], select: Select) -> PooledAnswer:
+    """Return the one that speaks for a pool of answers: by score, or by vote and arrival."""
+    if select == "score":
+        return max(pool, key=lambda pooled: pooled.score)
+    winner = vote([(pooled.key, pooled.answer) for pooled in pool]).groups[0][1][0]
+    return next(pooled for pooled in pool if pooled.key == winner)
 
 
-def _voted(verdict: Verdict, status: AnswerStatus, answer: str, votes: int) -> Standing:
+def _agree(verdict: Verdict, votes: int) -> bool:
+    return votes >= AGREEING and 2 * votes >= verdict.samples
+
+
+def _voted(verdict: Verdict, answer: str | None, votes: int) -> Standing:
+    status: AnswerStatus = "agreed" if _agree(verdict, votes) else "unverified"
     counts = ", ".join(f"{_cut(text, 60)}: {len(keys)}" for text, keys in verdict.groups[:5])
     evidence = Evidence(
         kind="votes", observed=f"{votes} of {verdict.samples} ({counts})", outcome=status,
@@ -162,6 +171,12 @@ def _voted(verdict: Verdict, status: AnswerStatus, answer: str, votes: int) -> S
     )  # fmt: skip
     confidence = min(CAPS[status], votes / (verdict.samples + 1))
     return Standing(answer=answer, status=status, confidence=confidence, evidence=(evidence,))
+
+
+def _problems(session: Session) -> str:
+    """Return in brackets why replies and calls brought nothing, or nothing where all did."""
+    found = dict.fromkeys(problem for closed in session.history for problem in closed.problems)
+    return f" ({', '.join(list(found)[:5])})" if found else ""
 
 
 def _check_evidence(pooled: PooledAnswer) -> tuple[Evidence, ...]:

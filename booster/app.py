@@ -5,36 +5,33 @@ nothing about them.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-import structlog
-
 from booster.answer import standing, summary
 from booster.attempt import Parts
 from booster.errors import UsageError
 from booster.journal import Event, Journal, SessionRecord, open_journal
-from booster.proposals import caller_candidates
+from booster.opening import new_session
+from booster.proposals import caller_candidates, read_proposals
 from booster.redact import Redactor
 from booster.result import SolveResult
-from booster.session import Budget, Problem, Session, new_session_id, spec_of
+from booster.session import Session, spec_of
 from booster.settings import Settings
-from booster.solve import finalize, iterate
+from booster.solve import exhausted, finalize, iterate
 from booster.solve import solve as run_loop  # `solve` in the class body is the method
 from booster.wiring import Wiring
 from booster.work import Body, Events, Listener, Run, Worker, fold
 from providers.chain import how_to_configure
-from providers.types import Message, Provider, Sampler
-from verifier.checks import CheckVerifier, parse_checks
+from providers.types import Provider, Sampler
+from verifier.checks import CheckVerifier
 from verifier.heuristic import HeuristicVerifier
-from verifier.types import Candidate, Check
+from verifier.types import Candidate
 
-MAX_TASK_CHARS = 400_000
-"""Longest task in characters: what no model could read anyway is refused before it is paid for."""
-
-log = structlog.get_logger("booster")
+log = logging.getLogger("booster")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,10 +101,10 @@ class Booster:
         Raises:
             UsageError: an option is wrong; the text names it. Nothing was started.
         """
-        session = self._new_session(task, **options)
+        session = new_session(self.settings, task, **options)
         self._wiring.refuse_unusable(session.config, session.budget, sampler)
         record = await self.journal.create(session.id, spec_of(session), task=session.problem.task)
-        self._launch(Run(record, session, sampler, listener), run_loop)
+        self._launch(Run(record, fold(record), sampler, listener), run_loop)
         return session.id
 
     async def wait(self, session_id: str, seconds: float | None = None) -> SolveResult:
@@ -163,11 +160,24 @@ class Booster:
         listener: Listener | None = None,
         sampler: Sampler | None = None,
     ) -> None:
-        """Run further iterations of a session in the background; takes over a session whose process is gone."""
+        """Run further iterations of a session in the background; takes over a session whose process is gone.
+
+        Args:
+            session_id: Handle from `start` or `begin`.
+            iterations: How many more, 1 or more; those for which `maxSteps` leaves no room are cut.
+            override_num_candidates: Candidates of these iterations only, 1..16.
+            listener: Called with every event once it is durable.
+            sampler: Carries calls to an MCP client's own model.
+
+        Raises:
+            UsageError: the session is being worked on, or a value is out of range.
+        """
+        _refuse_no_count(iterations)
         session = await self.session(session_id)
-        target = min(session.iteration + iterations, session.config.max_steps)
-        body = _overridden(override_num_candidates, run_loop)
-        await self._go_on(session_id, sampler, listener, [("extended", {"iterations": target})], body)
+        room = session.config.max_steps - len(session.steps)
+        extended = {"iterations": session.iteration + min(iterations, room), "cut": iterations > room}
+        body = _overridden(session, override_num_candidates, run_loop)
+        await self._go_on(session_id, sampler, listener, [("extended", extended)], body)
 
     async def cancel(self, session_id: str) -> None:
         """Stop a session; when this returns nothing of it runs in this process and its state is kept.
@@ -176,9 +186,11 @@ class Booster:
         """
         run = self._runs.get(session_id)
         if run is not None and run.task is not None:
-            run.task.cancel()
+            if not run.task.cancelling():
+                run.task.cancel()
             await asyncio.wait({run.task})
-            return
+            if run.result is not None:
+                return
         record = await self.journal.load(session_id)
         if self.journal.is_alive(record.owner):
             await self.journal.request_cancel(session_id)
@@ -199,7 +211,7 @@ class Booster:
 
     async def start(self, task: str, **options: Any) -> Session:
         """Open a session without running anything; takes what `begin` takes. Its iterations ask for steps by default."""
-        session = self._new_session(task, **options)
+        session = new_session(self.settings, task, **options)
         if session.config.granularity == "auto":
             session = replace(session, config=session.config.override({"granularity": "step"})[0])
         record = await self.journal.create(session.id, spec_of(session), task=session.problem.task)
@@ -224,19 +236,24 @@ class Booster:
         Raises:
             UsageError: the session is full or being worked on, or a proposal is malformed.
         """
-        session = await self.session(session_id)
-        if len(session.steps) >= session.config.max_steps:
-            raise UsageError(f"the session holds {len(session.steps)} steps, as many as maxSteps allows; start another one")
+        given = read_proposals(proposals)
+        before = await self.session(session_id)
+        if len(before.steps) >= before.config.max_steps:
+            raise UsageError(f"the session holds {len(before.steps)} steps, as many as maxSteps allows; start another one")
 
         async def one(session: Session, parts: Parts) -> Session:
-            return await iterate(session, parts, await caller_candidates(session, proposals, parts))
+            limit = None if given else exhausted(session, parts)
+            if limit is not None:
+                return await finalize(session, limit, parts)
+            return await iterate(session, parts, await caller_candidates(session, given, parts))
 
-        extended = [("extended", {"iterations": session.iteration + 1})]
-        body = _overridden(override_num_candidates, one)
-        await self._go_on(session_id, sampler, None, extended, body)
+        needs_room = before.conclusion is not None or before.stagnant or before.iteration >= before.iterations
+        target = max(before.iterations, before.iteration + 1)
+        extended = [("extended", {"iterations": target})] if needs_room else []
+        await self._go_on(session_id, sampler, None, extended, _overridden(before, override_num_candidates, one))
         result = await self._awaited(session_id)
         session = await self.session(session_id)
-        closed = session.history[-1] if session.history else None
+        closed = session.history[-1] if session.iteration > before.iteration else None
         candidates = closed.candidates if closed else ()
         chosen = next((one for one in candidates if closed and one.key == closed.chosen), None)
         return StepResult(chosen=chosen, candidates=candidates, session=session, result=result)
@@ -297,8 +314,7 @@ class Booster:
     async def _go_on(
         self, session_id: str, sampler: Sampler | None, listener: Listener | None, events: Events, body: Body = run_loop
     ) -> None:
-        if session_id in self._runs:
-            raise UsageError(f"session {session_id} is being worked on; wait for it with get-state, or cancel it")
+        self._refuse_busy(session_id)
         record = await self.journal.load(session_id)
         if record.cancel_requested and not self.journal.is_alive(record.owner):
             await self.journal.withdraw_cancel(session_id)
@@ -312,66 +328,44 @@ class Booster:
                 pass  # asked for; the state is kept
             except Exception as error:
                 run.error = error
-                log.error("a session broke off", session_id=run.record.id, error=str(error), kind=type(error).__name__)
-            finally:
-                self._runs.pop(run.record.id, None)
+                said = self._wiring.redact(str(error))
+                log.error("session %s broke off: %s: %s", run.record.id, type(error).__name__, said)
 
+        self._refuse_busy(run.record.id)
         self._runs[run.record.id] = run
         run.task = asyncio.create_task(guarded(), name=f"session {run.record.id}")
+        # Not inside the task: one that is cancelled before its first step would never get there.
+        run.task.add_done_callback(lambda _: self._runs.pop(run.record.id, None))
+
+    def _refuse_busy(self, session_id: str) -> None:
+        if session_id in self._runs:
+            raise UsageError(f"session {session_id} is being worked on; wait for it with get-state, or cancel it")
 
     def _orphaned(self, record: SessionRecord) -> bool:
         return record.status == "running" and record.owner is not None and not self.journal.is_alive(record.owner)
-
-    def _new_session(
-        self,
-        task: str,
-        *,
-        checks: Sequence[Check | Mapping[str, Any]] = (),
-        budget: Budget | None = None,
-        messages: Sequence[Message] = (),
-        request: Mapping[str, Any] | None = None,
-        expected_answer_format: str = "",
-        config: Mapping[str, Any] | None = None,
-        **knobs: Any,
-    ) -> Session:
-        if not isinstance(task, str) or not task.strip():
-            raise UsageError("task: is blank; say what is to be solved", field="task")
-        if len(task) > MAX_TASK_CHARS:
-            raise UsageError(f"task: has {len(task)} characters; at most {MAX_TASK_CHARS} are taken", field="task")
-        effective, warnings = self.settings.config.override({**(config or {}), **knobs})
-        iterations = min(effective.iterations, effective.max_steps)
-        if iterations < effective.iterations:
-            warnings.append(f"iterations: {effective.iterations} was cut to maxSteps, {effective.max_steps}")
-        problem = Problem(
-            task=self._wiring.redact(task),
-            messages=tuple(messages),
-            request=dict(request or {}),
-            checks=parse_checks(checks),
-            expected_answer_format=expected_answer_format,
-        )
-        return Session(
-            id=new_session_id(),
-            problem=problem,
-            config=effective,
-            budget=budget or Budget(),
-            iterations=iterations,
-            cut_iterations=iterations < effective.iterations,
-            warnings=(*self.settings.warnings, *warnings),
-        )
 
 
 async def _give_up(session: Session, parts: Parts) -> Session:
     return await finalize(session, "cancelled", parts)
 
 
-def _overridden(candidates: int | None, body: Body) -> Body:
-    """Return `body` under another `numCandidates`, for this call only."""
+def _refuse_no_count(iterations: object) -> None:
+    if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
+        raise UsageError(f"iterations: {iterations!r} is not a whole number from 1", field="iterations")
+
+
+def _overridden(session: Session, candidates: int | None, body: Body) -> Body:
+    """Return `body` under another `numCandidates`, for this call only.
+
+    Raises:
+        UsageError: it is out of range; nothing was done.
+    """
     if candidates is None:
         return body
+    config, _ = session.config.override({"numCandidates": candidates})
 
     async def with_other_count(session: Session, parts: Parts) -> Session:
-        kept = session.config
-        session = await body(replace(session, config=kept.override({"numCandidates": candidates})[0]), parts)
-        return replace(session, config=kept)
+        after = await body(replace(session, config=config), parts)
+        return replace(after, config=session.config)
 
     return with_other_count

@@ -7,12 +7,12 @@ return, nothing that they started is still running.
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from booster.answer import read_answer
 from booster.prompts import again_messages, answer_messages, final_messages, step_messages
-from booster.search import Choice, best_head, extend_branches, open_branches
-from booster.session import Decision, Opened, PooledAnswer, Session
+from booster.search import Branch, Choice, best_head, extend_branches, open_branches, total
+from booster.session import Decision, Mode, Opened, PooledAnswer, Session
 from providers.errors import ProviderError
 from providers.heuristic import heuristic_proposals
 from providers.parsing import parse_proposals
@@ -62,7 +62,7 @@ class Judgement(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Parts:
-    """Everything outside the loop that a solve needs; wired in `booster.app`."""
+    """Everything outside the loop that a solve needs; wired in `booster.work`."""
 
     ask: Ask
     purse: Purse
@@ -86,42 +86,60 @@ class Attempt:
     candidates: tuple[Candidate, ...] = ()
     answers: tuple[PooledAnswer, ...] = ()
     """Whole answers that were sampled, abstentions included."""
+    unusable: tuple[str, ...] = ()
+    """Why replies held no step: `not_a_list`, `empty`, `refusal`, `thinking_truncated`."""
+    failed: tuple[str, ...] = ()
+    """Kinds of the errors that calls ended with: `timeout`, `http_500`, `no_provider`, ..."""
+
+    @property
+    def heard(self) -> bool:
+        """Somebody said something, usable or not."""
+        return bool(self.candidates or self.answers or self.unusable)
 
     def with_earlier(self, earlier: "Attempt") -> "Attempt":
         """Join the attempt that this one escalated from: what was paid for is never thrown away."""
         return Attempt(
-            candidates=(*earlier.candidates, *self.candidates), answers=(*earlier.answers, *self.answers)
+            candidates=(*earlier.candidates, *self.candidates),
+            answers=(*earlier.answers, *self.answers),
+            unusable=(*earlier.unusable, *self.unusable),
+            failed=(*earlier.failed, *self.failed),
         )
 
 
 async def attempt_step(session: Session, opened: Opened, parts: Parts) -> Attempt:
-    """Generate candidates for the open iteration and verify each as it lands.
+    """Generate candidates for the open iteration with a model, and verify each as it lands.
 
     Args:
         session: State before the iteration.
-        opened: Iteration number, granularity and the scheduler's decision.
+        opened: Iteration number, granularity and the decision in force.
         parts: The outside world.
     """
     if opened.granularity == "answer":
-        attempt = await _sample_answers(session, opened, parts)
-    else:
-        attempt = Attempt(candidates=await _expand(session, opened, parts, "steps", (), _count(session, opened)))
+        return await _sample_answers(session, opened, parts)
+    return await _expand(session, opened, parts, "steps", asks_again=not opened.decision.forced_cheap)
+
+
+async def with_templates(session: Session, opened: Opened, attempt: Attempt, parts: Parts) -> Attempt:
+    """Add the last rung where no model brought anything: steps that say of themselves that they are templates."""
     if attempt.candidates or attempt.answers or parts.purse.exhausted():
         return attempt
-    return Attempt(candidates=await _templates(session, opened, parts))
+    proposals = heuristic_proposals(
+        session.problem.task, len(session.steps), _count(session, opened), family=session.family
+    )
+    key = _key(opened, "template")
+    templates = [
+        Candidate(proposal=proposal, key=f"{key}.{number}", source="heuristic", provider="heuristic")
+        for number, proposal in enumerate(proposals, 1)
+    ]
+    return replace(attempt, candidates=await verified_steps(session, templates, parts))
 
 
-async def verify_proposals(
-    session: Session, proposals: Sequence[Proposal], key: str, parts: Parts, **origin: Any
+async def verified_steps(
+    session: Session, candidates: Sequence[Candidate], parts: Parts, branch: Sequence[str] = ()
 ) -> tuple[Candidate, ...]:
-    """Score and check proposals that are already there; usage, where given, is charged to the first."""
-    usage = origin.pop("usage", Usage())
-    found = []
-    for number, proposal in enumerate(proposals, 1):
-        charged = usage if number == 1 else Usage()
-        candidate = Candidate(proposal=proposal, key=f"{key}.{number}", usage=charged, **origin)
-        found.append(await _verified(session, candidate, parts))
-    return tuple(found)
+    """Score and check candidates for the next step; `branch` holds the steps a beam assumes beyond the applied ones."""
+    context = replace(_context(session), steps=(*session.step_texts, *branch))
+    return tuple([await _verified(candidate, context, parts) for candidate in candidates])
 
 
 async def run_beam(session: Session, opened: Opened, choice: Choice, parts: Parts) -> Choice:
@@ -130,41 +148,53 @@ async def run_beam(session: Session, opened: Opened, choice: Choice, parts: Part
     Costs at most `beamWidth * (beamDepth - 1)` calls.
     """
     config = session.config
-    branches = open_branches(choice, min(config.beam_width, max(config.top_m, 1)))
+
+    async def children(depth: int, position: int, branch: Branch) -> tuple[int, tuple[Candidate, ...]]:
+        path = tuple(one.proposal.text for one in branch.path)
+        grown = await _expand(session, opened, parts, f"beam{depth}.{position + 1}", path)
+        return position, grown.candidates
+
+    branches = open_branches(choice, min(config.beam_width, config.top_m))
     for depth in range(2, config.beam_depth + 1):
-        paths = [tuple(one.proposal.text for one in branch.path) for branch in branches]
-        jobs = [
-            _expand(session, opened, parts, f"beam{depth}.{position + 1}", path, config.num_candidates)
-            for position, path in enumerate(paths)
-        ]
-        landed = await any_of([_numbered(position, job) for position, job in enumerate(jobs)], parts)
+        jobs = [children(depth, position, branch) for position, branch in enumerate(branches)]
+        landed, _ = await any_of(jobs, parts)
         branches = extend_branches(branches, dict(landed), config.beam_width)
     return replace(choice, winner=best_head(branches) or choice.winner)
 
 
 async def final_answer(session: Session, parts: Parts) -> PooledAnswer | None:
     """Spend one call on the answer that the applied steps support; None where none came."""
-    call = _call(session, parts, key="final/answer", role="finalize", messages=final_messages(session), mode="system2")
-    return await _sampled(session, call, parts, origin="final")
+    messages = final_messages(session)
+    call = _call(session, parts, key=final_key(session), role="finalize", messages=messages, mode="system2")
+    landed, _ = await any_of([_sample(session, call, parts, "final")], parts)
+    return landed[0][1] if landed else None
 
 
-async def any_of(jobs: Sequence[Coroutine[Any, Any, T | None]], parts: Parts) -> list[T]:
-    """Run jobs side by side and return what landed, in the order of arrival.
+def final_key(session: Session) -> str:
+    """Return the key of the finalisation; another one where the session was extended and ends once more."""
+    return f"it{session.iteration}/final"
 
-    Once more than half have landed the others get `PATIENCE_FACTOR` times as long as those took, at least
-    `PATIENCE_FLOOR` seconds; then they are withdrawn. The deadline of the solve withdraws all.
+
+async def any_of(jobs: Sequence[Coroutine[Any, Any, T]], parts: Parts) -> tuple[list[T], list[ProviderError]]:
+    """Run jobs side by side; return what landed, in the order of arrival, and the errors of those that failed.
+
+    Once more than half of those that did not fail have landed, the others get `PATIENCE_FACTOR` times as long as those
+    took, at least `PATIENCE_FLOOR` seconds; then they are withdrawn. The deadline of the solve withdraws all.
+
+    Raises:
+        Exception: one that is no ProviderError ends the others and is raised.
     """
     loop = asyncio.get_running_loop()
-    start, landed = loop.time(), list[T]()
+    start, landed, failures = loop.time(), list[T](), list[ProviderError]()
 
-    async def run(job: Coroutine[Any, Any, T | None]) -> None:
-        result = await job
-        if result is not None:
-            landed.append(result)
+    async def run(job: Coroutine[Any, Any, T]) -> None:
+        try:
+            landed.append(await job)
+        except ProviderError as error:
+            failures.append(error)
 
-    pending = {asyncio.create_task(run(job)) for job in jobs}
-    end = parts.purse.deadline
-    most: float | None = None
+    tasks = [asyncio.create_task(run(job)) for job in jobs]
+    pending, end, most_landed = set(tasks), parts.purse.deadline, False
     try:
         while pending:
             timeout = None if end is None else max(0.0, end - loop.time())
@@ -173,105 +203,103 @@ async def any_of(jobs: Sequence[Coroutine[Any, Any, T | None]], parts: Parts) ->
                 break
             for task in done:
                 task.result()
-            if most is None and 2 * len(landed) > len(jobs):
-                most = loop.time()
-                patience = most + max(PATIENCE_FLOOR, PATIENCE_FACTOR * (most - start))
+            if not most_landed and 2 * len(landed) > len(jobs) - len(failures):
+                most_landed, took = True, loop.time() - start
+                patience = loop.time() + max(PATIENCE_FLOOR, PATIENCE_FACTOR * took)
                 end = patience if end is None else min(end, patience)
     finally:
-        for task in pending:
+        for task in tasks:
             task.cancel(STRAGGLER)
-        await asyncio.gather(*pending, return_exceptions=True)
-    return landed
-
-
-async def _numbered(position: int, job: Awaitable[T]) -> tuple[int, T]:
-    return position, await job
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for job in jobs:
+            job.close()  # one that was withdrawn before its first step would else warn that nobody awaited it
+    return landed, failures
 
 
 async def _sample_answers(session: Session, opened: Opened, parts: Parts) -> Attempt:
-    affordable = parts.purse.affordable()
-    wanted = _count(session, opened)
-    count = wanted if affordable is None else min(wanted, affordable)
+    """Draw whole answers side by side; the ledger refuses those that the budget does not allow."""
     messages = answer_messages(session.problem)
     calls = [
         _call(
             session, parts, key=_key(opened, f"answer{number + 1}"), role="generate", messages=messages,
             mode=opened.decision.mode, turn=number,
         )
-        for number in range(count)
+        for number in range(_count(session, opened))
     ]  # fmt: skip
-    landed = await any_of([_candidate_of(session, call, parts) for call in calls], parts)
+    landed, failures = await any_of([_sample(session, call, parts, "sample") for call in calls], parts)
     return Attempt(
-        candidates=tuple(candidate for candidate, _ in landed if candidate), answers=tuple(one for _, one in landed)
+        candidates=tuple(candidate for candidate, _ in landed if candidate),
+        answers=tuple(answer for _, answer in landed),
+        failed=tuple(error.kind for error in failures),
     )
 
 
-async def _candidate_of(session: Session, call: Call, parts: Parts) -> tuple[Candidate | None, PooledAnswer] | None:
-    try:
-        reply = await parts.ask(call)
-    except ProviderError:
-        return None
+async def _sample(
+    session: Session, call: Call, parts: Parts, origin: Literal["sample", "final"]
+) -> tuple[Candidate | None, PooledAnswer]:
+    """Ask for one whole answer; without a candidate where none could be read: an abstention."""
+    reply = await parts.ask(call)
     proposal = read_answer(reply)
     if proposal is None:
-        return None, PooledAnswer(key=call.step_key, answer=None, origin="sample", source=reply.source)
-    candidate = await _verified(session, _candidate(proposal, call.step_key, reply), parts)
-    return candidate, pooled(candidate, "sample")
+        blank = not reply.text.strip()
+        return None, PooledAnswer(key=call.step_key, answer=None, origin=origin, source=reply.source, blank=blank)
+    # A check of single steps says nothing about an answer to the whole.
+    context = _context(session)
+    context = replace(context, checks=tuple(check for check in context.checks if check.target == "answer"))
+    candidate = await _verified(_candidate(proposal, call.step_key, reply, reply.usage), context, parts)
+    return candidate, pooled(candidate, origin)
 
 
-async def _sampled(session: Session, call: Call, parts: Parts, *, origin: str) -> PooledAnswer | None:
-    landed = await any_of([_candidate_of(session, call, parts)], parts)
-    return replace(landed[0][1], origin=origin) if landed else None
-
-
-def pooled(candidate: Candidate, origin: Any) -> PooledAnswer:
+def pooled(candidate: Candidate, origin: Literal["sample", "step", "final"]) -> PooledAnswer:
     """Return the candidate's answer to the whole task as it goes into the pool."""
     return PooledAnswer(
-        key=candidate.key, answer=candidate.proposal.answer, origin=origin, source=candidate.source, checks=candidate.checks
-    )
+        key=candidate.key, answer=candidate.proposal.answer, origin=origin, source=candidate.source,
+        checks=candidate.checks, score=total(candidate),
+    )  # fmt: skip
 
 
-async def _templates(session: Session, opened: Opened, parts: Parts) -> tuple[Candidate, ...]:
-    """Last rung: no model said anything. The steps say of themselves that they are templates."""
+async def _expand(
+    session: Session, opened: Opened, parts: Parts, name: str, branch: Sequence[str] = (), *, asks_again: bool = False
+) -> Attempt:
+    """Ask one model for alternatives to the next step, once more where the reply held none and `asks_again` is set."""
     count = _count(session, opened)
-    found = heuristic_proposals(session.problem.task, len(session.steps), count, family=session.family)
-    key = _key(opened, "template")
-    return await verify_proposals(session, found, key, parts, source="heuristic", provider="heuristic")
+    messages = step_messages(session, count, branch)
+    call = _call(session, parts, key=_key(opened, name), role="generate", messages=messages, mode=opened.decision.mode)
+    unusable: list[str] = []
+    try:
+        reply = await parts.ask(call)
+        proposals, reason = parse_proposals(reply.text, reply.finish_reason, count)
+        if reason is not None:
+            unusable.append(reply.problem or reason)
+            if not asks_again or "refusal" in unusable:
+                return Attempt(unusable=tuple(unusable))
+            again = again_messages(messages, reply.text, count)
+            call = replace(call, step_key=_key(opened, f"{name}/again"), messages=again)
+            reply = await parts.ask(call)
+            proposals, reason = parse_proposals(reply.text, reply.finish_reason, count)
+            unusable += [reply.problem or reason] if reason else []
+    except ProviderError as error:
+        return Attempt(unusable=tuple(unusable), failed=(error.kind,))
+    candidates = [
+        _candidate(proposal, f"{call.step_key}.{number}", reply, reply.usage if number == 1 else Usage())
+        for number, proposal in enumerate(proposals, 1)
+    ]
+    return Attempt(
+        candidates=await verified_steps(session, candidates, parts, branch=branch), unusable=tuple(unusable)
+    )
 
 
 def _count(session: Session, opened: Opened) -> int:
     return 1 if opened.decision.mode == "system1" else session.config.num_candidates
 
 
-async def _expand(
-    session: Session, opened: Opened, parts: Parts, name: str, branch: Sequence[str], count: int
-) -> tuple[Candidate, ...]:
-    """Ask one model for alternatives to the next step; one re-ask where the reply held none; empty where nothing came."""
-    messages = step_messages(session, count, branch)
-    mode = opened.decision.mode
-    call = _call(session, parts, key=_key(opened, name), role="generate", messages=messages, mode=mode)
-    try:
-        reply = await parts.ask(call)
-        proposals, _ = parse_proposals(reply.text, reply.finish_reason, count)
-        if not proposals and reply.problem != "refusal" and not opened.decision.forced_cheap:
-            again = again_messages(messages, reply.text, count)
-            call = _call(session, parts, key=_key(opened, f"{name}/again"), role="generate", messages=again, mode=mode)
-            reply = await parts.ask(call)
-            proposals, _ = parse_proposals(reply.text, reply.finish_reason, count)
-    except ProviderError:
-        return ()
-    return await verify_proposals(
-        session, proposals, call.step_key, parts, source=reply.source, provider=reply.provider, model=reply.model,
-        usage=reply.usage,
-    )  # fmt: skip
-
-
 def _call(
-    session: Session, parts: Parts, *, key: str, role: str, messages: tuple[Message, ...], mode: str, turn: int = 0
+    session: Session, parts: Parts, *, key: str, role: str, messages: tuple[Message, ...], mode: Mode, turn: int = 0
 ) -> Call:
     config = session.config
-    models: Sequence[str | None] = config.models or (config.fast_model if mode == "system1" else config.strong_model,)
-    if mode == "system1" and config.fast_model:
-        models = (config.fast_model,)
+    models: Sequence[str | None] = config.models or (config.strong_model,)
+    if mode == "system1":
+        models = (config.fast_model,) if config.fast_model else config.models or (None,)
     return Call(
         role=role, step_key=key, model=models[turn % len(models)], messages=messages, request=session.problem.request,
         max_tokens=config.sampling_max_tokens, timeout=parts.request_timeout, deadline=parts.purse.deadline,
@@ -282,18 +310,21 @@ def _key(opened: Opened, name: str) -> str:
     return f"it{opened.iteration}/{'s1' if opened.decision.mode == 'system1' else 's2'}/{name}"
 
 
-def _candidate(proposal: Proposal, key: str, reply: Reply) -> Candidate:
+def _candidate(proposal: Proposal, key: str, reply: Reply, usage: Usage) -> Candidate:
+    """Return an unscored candidate; a call that yielded several is charged to the first."""
     return Candidate(
-        proposal=proposal, key=key, source=reply.source, provider=reply.provider, model=reply.model, usage=reply.usage
+        proposal=proposal, key=key, source=reply.source, provider=reply.provider, model=reply.model, usage=usage
     )
 
 
-async def _verified(session: Session, candidate: Candidate, parts: Parts) -> Candidate:
+def _context(session: Session) -> Context:
     config = session.config
     weights = Weights(rules=config.w_rules, redundancy=config.w_redundancy, consistency=config.w_consistency)
-    context = Context(
-        task=session.problem.task, steps=session.step_texts, checks=session.problem.checks, weights=weights
-    )
+    problem = session.problem
+    return Context(task=problem.task, steps=session.step_texts, checks=problem.checks, weights=weights)
+
+
+async def _verified(candidate: Candidate, context: Context, parts: Parts) -> Candidate:
     for verifier in parts.verifiers:
         candidate = await verifier.verify(candidate, context)
     return candidate

@@ -132,7 +132,9 @@ def refuse_user_file(path: Path | str) -> None:
     place = nearest.parent if nearest.is_file() else nearest
     probe = place / f".booster-{secrets.token_hex(8)}.tmp"
     try:
-        os.close(os.open(probe, _CREATE, 0o600))  # to try is the only way to know: root, /proc, a full or read-only disk
+        os.close(
+            os.open(probe, _CREATE, 0o600)
+        )  # to try is the only way to know: root, /proc, a full or read-only disk
         probe.unlink()
     except OSError as error:
         raise OutputPathError(f"{path}: {place} cannot be written ({error.strerror}); name another path") from error

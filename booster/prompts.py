@@ -31,11 +31,12 @@ def step_messages(session: Session, count: int, branch: Sequence[str] = ()) -> t
     lines = [
         "Propose the next step.",
         _progress(session, branch),
-        f"Return exactly {count} items as pure JSON and nothing else: {_STEP_FORM}",
-        "Each text is one concrete action of at most 200 characters whose result can be checked; each rationale is one short "
-        "sentence. The items are alternatives for the same next step, not a sequence.",
+        _form(count),
+        "Each text is one concrete action of at most 200 characters whose result can be checked; each rationale is short.",
         'Only where a step settles the whole task, add to its item "answer": "the final answer".',
     ]
+    if count > 1:
+        lines.append("The items are alternatives for the same next step, not a sequence.")
     if session.family and count > 1:
         lines.append("The last step brought no gain: let the items differ in kind, not in wording.")
     if session.iterations - session.iteration <= 1 and not branch:
@@ -53,10 +54,10 @@ def final_messages(session: Session) -> tuple[Message, ...]:
     return _conversation(
         session.problem,
         [
-            "These steps have been worked out and checked:",
+            "These steps have been worked out:",
             _numbered([(step.index + 1, step.text) for step in session.steps]),
             *_notes(session),
-            "Give the final answer that they support. Correct a step that is wrong. "
+            "Give the final answer that they support. Correct a step that is wrong.",
             f"Reply with pure JSON and nothing else: {_ANSWER_FORM}",
         ],
     )
@@ -64,9 +65,14 @@ def final_messages(session: Session) -> tuple[Message, ...]:
 
 def again_messages(asked: Sequence[Message], reply: str, count: int) -> tuple[Message, ...]:
     """Ask once more after a reply in which no step could be found."""
-    correction = f"That held no usable list. Return exactly {count} items as pure JSON and nothing else: {_STEP_FORM}"
+    correction = f"That held no usable list. {_form(count)}"
     said: list[Message] = [{"role": "assistant", "content": reply[:2000]}] if reply.strip() else []
     return (*asked, *said, {"role": "user", "content": correction})
+
+
+def _form(count: int) -> str:
+    items = "1 item" if count == 1 else f"{count} items"
+    return f"Return exactly {items} as pure JSON and nothing else: {_STEP_FORM}"
 
 
 def _conversation(problem: Problem, lines: Sequence[str]) -> tuple[Message, ...]:

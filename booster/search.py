@@ -22,6 +22,8 @@ class Choice:
     """None where there is no candidate, or none that passes the user's checks."""
     ranked: tuple[Candidate, ...]
     """All candidates, best first; equal ones in the order of generation."""
+    contenders: tuple[Candidate, ...] = ()
+    """Those that the winner was taken from, best first: what may be applied in its place."""
     tie: bool = False
     """True where several candidates could not be told apart and the first was taken."""
 
@@ -50,7 +52,7 @@ def choose_step(candidates: Sequence[Candidate], steps: Sequence[str], banned: S
     allowed = [one for one in sound if not near_repeat(one.proposal.text, banned)]
     pool = fresh or allowed or sound
     tie = len(pool) > 1 and all(_class(one) == _class(pool[0]) for one in pool)
-    return Choice(winner=pool[0] if pool else None, ranked=ranked, tie=tie)
+    return Choice(winner=pool[0] if pool else None, ranked=ranked, contenders=tuple(pool), tie=tie)
 
 
 def choose_answer(candidates: Sequence[Candidate], select: Literal["auto", "score", "vote"]) -> Choice:
@@ -99,11 +101,8 @@ class Branch:
 
 
 def open_branches(choice: Choice, width: int) -> tuple[Branch, ...]:
-    """Return the heads to expand: the winner, then the next best; at most `width`, none that fails a check."""
-    if choice.winner is None:
-        return ()
-    others = [one for one in choice.ranked if one is not choice.winner and not one.failed_checks]
-    return tuple(Branch(path=(one,)) for one in [choice.winner, *others][:width])
+    """Return the best heads, at most `width`: none that fails a check, is banned, or repeats where another does not."""
+    return tuple(Branch(path=(one,)) for one in choice.contenders[:width])
 
 
 def extend_branches(

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from booster.codec import decode, encode
 from booster.config import Config
 from booster.errors import UsageError
-from providers.types import Message, Proposal, Source, Usage
+from providers.types import Message, Source, Usage
 from verifier.types import Candidate, Check, CheckResult, Score
 
 Mode = Literal["system1", "system2"]
@@ -56,9 +56,10 @@ class Budget:
     """US dollars."""
 
     def __post_init__(self) -> None:
-        for name, value, least in (
+        limits: tuple[tuple[str, object, int], ...] = (
             ("calls", self.calls, 1), ("tokens", self.tokens, 1), ("seconds", self.seconds, 0), ("costUsd", self.cost_usd, 0),
-        ):  # fmt: skip
+        )  # fmt: skip
+        for name, value, least in limits:
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < least:
@@ -85,6 +86,10 @@ class Decision:
         """The user asked for exactly one call a step."""
         return self.forced and self.mode == "system1"
 
+    def escalated(self) -> "Decision":
+        """Return the decision after System 1 failed: System 2 takes the iteration up."""
+        return replace(self, mode="system2", reason=f"{self.reason}; the cheap attempt failed")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Opened:
@@ -94,7 +99,19 @@ class Opened:
     """1, 2, ..."""
     granularity: Granularity
     decision: Decision
+    """The one in force."""
     escalated: bool = False
+    """System 1 has failed and System 2 took the iteration up."""
+
+    def after_failure(self) -> "Opened":
+        """Return the iteration as System 2 takes it up."""
+        return self if self.escalated else replace(self, decision=self.decision.escalated(), escalated=True)
+
+    def at_first(self) -> "Opened":
+        """Return the iteration as it was begun, before any escalation."""
+        if not self.escalated:
+            return self
+        return replace(self, decision=replace(self.decision, mode="system1"), escalated=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -133,6 +150,8 @@ class Iteration:
     """True where all had the same score and the first was taken."""
     decision: Decision | None = None
     escalated: bool = False
+    problems: tuple[str, ...] = ()
+    """Why replies or calls brought nothing: `not_a_list`, `empty`, `refusal`, `thinking_truncated`, `timeout`, ..."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -146,6 +165,10 @@ class PooledAnswer:
     """A whole-answer sample, the answer carried by an applied step, or the finalisation."""
     source: Source
     checks: tuple[CheckResult, ...] = ()
+    score: float = 0.0
+    """`totalScore` of the candidate that brought it."""
+    blank: bool = False
+    """The reply held no text at all."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -290,7 +313,10 @@ def _answered(session: Session, data: Mapping[str, Any]) -> Session:
 
 
 def _extended(session: Session, data: Mapping[str, Any]) -> Session:
-    return replace(session, iterations=data["iterations"], status="running", conclusion=None, stagnant=False, guarded=0)
+    return replace(
+        session, iterations=data["iterations"], cut_iterations=data.get("cut", False), status="running", conclusion=None,
+        stagnant=False, guarded=0,
+    )  # fmt: skip
 
 
 def _concluded(session: Session, data: Mapping[str, Any]) -> Session:
@@ -318,6 +344,6 @@ EVENT_TYPES = frozenset(_HANDLERS) | INFORMING
 
 __all__ = [
     "EVENT_TYPES", "AnswerStatus", "Budget", "Conclusion", "Decision", "Evidence", "Granularity", "Iteration", "Mode",
-    "Opened", "PooledAnswer", "Problem", "Proposal", "Session", "Status", "Step", "StopReason", "advance",
+    "Opened", "PooledAnswer", "Problem", "Session", "Status", "Step", "StopReason", "advance",
     "new_session_id", "session_from_spec", "spec_of",
 ]  # fmt: skip

@@ -50,14 +50,22 @@ def disagreement(session: Session) -> float:
     return 1 - max(keys.count(key) for key in keys) / len(keys) if len(keys) > 1 else 0.0
 
 
-def outcome_of(session: Session, winner: Candidate | None, *, intuition: bool) -> Outcome:
+def outcome_of(session: Session, winner: Candidate | None, *, intuition: bool, heard: bool = True) -> Outcome:
     """Return the fact to report for an iteration.
 
-    A System 1 step passed if a check ran on it and held, failed if nothing usable came or a check did not hold or it said
-    what had been said before, and went unchecked otherwise. A System 2 step carries no label of its own.
+    A System 1 step passed if a check ran on it and held, failed if nothing usable was said or a check did not hold or it
+    said what had been said before, and went unchecked otherwise. A System 2 step carries no label of its own.
+
+    Args:
+        session: State before the step.
+        winner: The best candidate of the first attempt; None = there was none.
+        intuition: The first attempt was made by System 1.
+        heard: Some model replied; a call that never came through says nothing about the step.
     """
     if not intuition:
         return "s2_done"
+    if not heard:
+        return "s1_unchecked"
     if failed(session, winner):
         return "s1_fail"
     return "s1_pass" if winner is not None and winner.passed_checks else "s1_unchecked"

@@ -3,22 +3,26 @@
 decide -> generate -> verify -> select -> apply -> metacontrol -> report, again and again, then finalize.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from booster.answer import conclude, has_content, standing, standing_of
-from booster.attempt import Attempt, Parts, attempt_step, final_answer, pooled, run_beam
+from booster.attempt import Attempt, Parts, attempt_step, final_answer, final_key, pooled, run_beam, with_templates
 from booster.codec import encode
 from booster.metacontrol import improves, react
 from booster.search import Choice, choose_answer, choose_step, total
 from booster.session import Decision, Granularity, Iteration, Opened, PooledAnswer, Session, Step, StopReason, advance
 from booster.signals import failed, outcome_of, signals
+from scheduler.types import Outcome
+from verifier.answers import vote_key
 from verifier.types import Candidate, Score
 
 _LIMITS: dict[str, StopReason] = {
     "calls": "budget_calls", "tokens": "budget_tokens", "costUsd": "budget_cost", "seconds": "deadline",
     "cancelled": "cancelled",
 }  # fmt: skip
+
+_UNSCORED = Score(rules=0, redundancy=0, consistency=0, total=0)
 
 
 async def solve(session: Session, parts: Parts) -> Session:
@@ -31,69 +35,84 @@ async def solve(session: Session, parts: Parts) -> Session:
 async def iterate(session: Session, parts: Parts, given: Sequence[Candidate] = ()) -> Session:
     """Run one iteration: decide, attempt, escalate where intuition failed, select, apply, react, report.
 
+    An iteration that a killed process left open is entered again from its beginning, under its own decision: what was
+    finished in it is recalled and not paid again.
+
     Args:
-        session: State before it; an iteration that a killed process left open is entered again with its own decision.
+        session: State before it.
         parts: The outside world.
         given: Candidates that the caller proposed; no model is asked then.
     """
     session, opened = await _open(session, parts, given)
-    attempt = Attempt(candidates=tuple(given)) if given else await attempt_step(session, opened, parts)
+    first = opened.at_first()
+    attempt = Attempt(candidates=tuple(given)) if given else await attempt_step(session, first, parts)
     choice = _select(session, opened, attempt)
-    outcome = outcome_of(session, choice.winner, intuition=opened.decision.mode == "system1")
-    if _worth_escalating(session, opened, choice, parts):
+    outcome = outcome_of(session, choice.winner, intuition=first.decision.mode == "system1", heard=attempt.heard)
+    if opened.escalated or _worth_escalating(session, first, attempt, choice, parts):
         session, opened = await _escalate(session, opened, parts)
         attempt = (await attempt_step(session, opened, parts)).with_earlier(attempt)
-        choice = _select(session, opened, attempt)
-    if not given and _guarded(session, opened, choice):
+    attempt = await with_templates(session, opened, attempt, parts)
+    choice = _select(session, opened, attempt)
+    if _worth_looking_ahead(session, opened, choice) and not given:
         choice = await run_beam(session, opened, choice, parts)
-    session = await _close(session, opened, attempt, choice, parts)
-    if opened.decision.decision_id:
-        parts.judgement.report(opened.decision, outcome)
-        session = await parts.record(session, ("reported", {"decisionId": opened.decision.decision_id, "outcome": outcome}))
-    return session
+    return await _close(session, opened, attempt, choice, outcome, parts)
 
 
 def stop_reason(session: Session, parts: Parts) -> StopReason | None:
     """Return why the loop must not run another iteration, or None."""
+    limit = exhausted(session, parts)
+    if session.opened is not None and limit is None:
+        return None
     if standing(session).settled or (session.steps and session.steps[-1].answer is not None):
         return "answered"
     if session.stagnant:
         return "stagnation"
-    if session.opened is None and session.iteration >= session.iterations:
+    if session.iteration >= session.iterations:
         return "max_steps" if session.cut_iterations else "iterations"
     if len(session.steps) >= session.config.max_steps:
         return "max_steps"
-    if session.config.scheduler == "system1" and session.answers:
-        return "answered" if standing(session).answer is not None else "iterations"
-    if limit := parts.purse.exhausted():
-        return _LIMITS[limit]
-    if session.steps and parts.purse.affordable() == 1:
+    if _asks_once(session) and session.iteration:
+        return "iterations" if standing(session).answer is None else "answered"
+    if limit is None and parts.purse.affordable() == 1 and _lacks_answer(session):
         return "budget_calls"  # the last call belongs to the finalisation
-    return None
+    return limit
+
+
+def exhausted(session: Session, parts: Parts) -> StopReason | None:
+    """Return what forbids another iteration, or None. What was paid for in one that was interrupted is used first."""
+    limit = parts.purse.exhausted()
+    if limit is None or (session.opened is not None and limit != "cancelled"):
+        return None
+    return _LIMITS[limit]
 
 
 async def finalize(session: Session, reason: StopReason, parts: Parts) -> Session:
     """End the session: one call for the answer where the steps carry none, then what may be claimed, and why."""
+    events: list[tuple[str, Mapping[str, Any]]] = []
+    last = session
     if _lacks_answer(session) and reason not in ("cancelled", "error") and not parts.purse.exhausted():
         answer = await final_answer(session, parts)
         if answer is not None:
-            session = await parts.record(session, ("answered", encode(answer)))
-    conclusion = conclude(session, reason, degraded_by=parts.fallbacks())
-    session = await parts.record(session, ("concluded", encode(conclusion)))
+            events.append(("answered", encode(answer)))
+            last = advance(session, *events[0])
+    events.append(("concluded", encode(conclude(last, reason, degraded_by=parts.fallbacks()))))
+    session = await parts.record(session, *events)
     await parts.judgement.feedback(success=_success(session))
     return session
 
 
 async def _open(session: Session, parts: Parts, given: Sequence[Candidate]) -> tuple[Session, Opened]:
-    if session.opened is not None:
+    if session.opened is not None and not given:
         return session, session.opened
-    decision = _decide(session, parts)
+    decision = _decide(session, parts, given)
     granularity: Granularity = "step" if given else _granularity(session)
     opened = Opened(iteration=session.iteration + 1, granularity=granularity, decision=decision)
     return await parts.record(session, ("iteration_opened", encode(opened))), opened
 
 
-def _decide(session: Session, parts: Parts) -> Decision:
+def _decide(session: Session, parts: Parts, given: Sequence[Candidate]) -> Decision:
+    if given:
+        return Decision(mode="system2", forced=True, reason="the caller proposed the candidates")
     match session.config.scheduler:
         case "system1":
             return Decision(mode="system1", forced=True, reason="the scheduler setting is system1")
@@ -104,22 +123,28 @@ def _decide(session: Session, parts: Parts) -> Decision:
 
 
 def _granularity(session: Session) -> Granularity:
+    """`auto` begins with a whole answer and goes on in steps; the seed's behaviour knows steps only."""
     if session.config.granularity != "auto":
         return session.config.granularity
-    return "answer" if session.iteration == 0 else "step"
+    return "answer" if session.iteration == 0 and session.config.scheduler != "seed" else "step"
+
+
+def _asks_once(session: Session) -> bool:
+    """A whole answer by System 1 alone is one call, whatever comes of it."""
+    return session.config.scheduler == "system1" and session.config.granularity != "step"
 
 
 async def _escalate(session: Session, opened: Opened, parts: Parts) -> tuple[Session, Opened]:
-    decision = replace(opened.decision, mode="system2", reason=f"{opened.decision.reason}; the cheap attempt failed")
-    opened = replace(opened, decision=decision, escalated=True)
+    if opened.escalated:
+        return session, opened
+    opened = opened.after_failure()
     return await parts.record(session, ("escalated", encode(opened))), opened
 
 
-def _worth_escalating(session: Session, opened: Opened, choice: Choice, parts: Parts) -> bool:
-    decision = opened.decision
-    if decision.mode == "system2" or decision.forced or parts.purse.exhausted():
+def _worth_escalating(session: Session, opened: Opened, attempt: Attempt, choice: Choice, parts: Parts) -> bool:
+    if opened.decision.mode == "system2" or opened.decision.forced or parts.purse.exhausted():
         return False
-    return failed(session, choice.winner)
+    return failed(session, choice.winner) and "no_provider" not in attempt.failed
 
 
 def _select(session: Session, opened: Opened, attempt: Attempt) -> Choice:
@@ -128,45 +153,69 @@ def _select(session: Session, opened: Opened, attempt: Attempt) -> Choice:
     return choose_step(attempt.candidates, session.step_texts, session.banned)
 
 
-def _guarded(session: Session, opened: Opened, choice: Choice) -> bool:
-    if opened.granularity == "answer" or session.config.beam_width < 2 or choice.winner is None:
+def _worth_looking_ahead(session: Session, opened: Opened, choice: Choice) -> bool:
+    """A beam is tried where the best step gains nothing, carries no answer, and there is another one to take."""
+    config, winner = session.config, choice.winner
+    if opened.granularity == "answer" or min(config.beam_width, config.beam_depth, len(choice.contenders)) < 2:
         return False
     last = session.steps[-1] if session.steps else None
-    return not improves(total(choice.winner), last, session.config.min_improvement)
+    return (
+        winner is not None
+        and winner.proposal.answer is None
+        and not improves(total(winner), last, config.min_improvement)
+    )
 
 
-async def _close(session: Session, opened: Opened, attempt: Attempt, choice: Choice, parts: Parts) -> Session:
-    winner = choice.winner
-    answers = attempt.answers
+async def _close(
+    session: Session, opened: Opened, attempt: Attempt, choice: Choice, outcome: Outcome, parts: Parts
+) -> Session:
+    """Apply the winner, let metacontrol react, report the outcome; all in one entry of the journal."""
+    winner, answers = choice.winner, attempt.answers
     if winner is not None and not answers and winner.proposal.answer is not None:
         answers = (pooled(winner, "step"),)
-    applied = winner if winner is not None and _applies(session, opened, answers) else None
+    applied = winner if winner is not None and _applies(session, opened, winner, answers) else None
     closed = Iteration(
         iteration=opened.iteration, chosen=applied.key if applied else None, candidates=choice.ranked, tie=choice.tie,
-        decision=opened.decision, escalated=opened.escalated,
+        decision=opened.decision, escalated=opened.escalated, problems=(*attempt.unusable, *attempt.failed),
     )  # fmt: skip
-    step = _step(session, opened, applied, parts.now()) if applied else None
     event = {
-        "iteration": encode(closed), "step": encode(step), "answers": encode(answers), "hints": _hints(choice.ranked),
-    }  # fmt: skip
-    after = advance(session, "iteration_closed", event)
-    return await parts.record(session, ("iteration_closed", event), *react(after))
+        "iteration": encode(closed),
+        "step": encode(_step(session, opened, applied, parts.now())) if applied else None,
+        "answers": encode(answers),
+        "hints": _hints(choice.ranked),
+    }
+    reactions = react(advance(session, "iteration_closed", event))
+    reported = _report(opened, outcome, reactions, parts)
+    return await parts.record(session, ("iteration_closed", event), *reactions, *reported)
 
 
-def _applies(session: Session, opened: Opened, answers: Sequence[PooledAnswer]) -> bool:
+def _report(
+    opened: Opened, outcome: Outcome, reactions: Sequence[tuple[str, Mapping[str, Any]]], parts: Parts
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """Tell the scheduler what came of its decision. A step of System 2 that had to be taken back is rework."""
+    if not opened.decision.decision_id:
+        return []
+    taken_back = any(data.get("reason") == "repetition" for kind, data in reactions if kind == "backtracked")
+    rework = taken_back and outcome == "s2_done"
+    parts.judgement.report(opened.decision, outcome, rework=rework)
+    return [("reported", {"decisionId": opened.decision.decision_id, "outcome": outcome, "rework": rework})]
+
+
+def _applies(session: Session, opened: Opened, winner: Candidate, answers: Sequence[PooledAnswer]) -> bool:
     """A whole answer goes on the scratchpad only where it ends the solve; a mere guess would mislead the steps."""
     if opened.granularity == "step" or not answers:
         return True
-    stands = standing_of((*session.answers, *answers))
-    return stands.settled or opened.iteration >= session.iterations or session.config.scheduler == "system1"
+    stands = standing_of((*session.answers, *answers), session.config.select)
+    ends = stands.settled or opened.iteration >= session.iterations or _asks_once(session)
+    return ends and vote_key(stands.answer or "") == vote_key(winner.proposal.answer or "")
 
 
 def _step(session: Session, opened: Opened, winner: Candidate, at: str) -> Step:
     return Step(
         id=winner.key, index=len(session.steps), text=winner.proposal.text, rationale=winner.proposal.rationale,
-        score=winner.score or Score(rules=0, redundancy=0, consistency=0, total=0), source=winner.source,
-        iteration=opened.iteration, provider=winner.provider, model=winner.model, answer=winner.proposal.answer,
-        checks=winner.checks, decision=opened.decision, usage=winner.usage, at=at,
+        score=winner.score or _UNSCORED, source=winner.source, iteration=opened.iteration, provider=winner.provider,
+        model=winner.model, answer=winner.proposal.answer, checks=winner.checks, decision=opened.decision,
+        usage=winner.usage, at=at,
     )  # fmt: skip
 
 
@@ -181,13 +230,17 @@ def _hints(candidates: Sequence[Candidate]) -> list[str]:
 
 
 def _lacks_answer(session: Session) -> bool:
+    """Say whether the finalisation has to ask for the answer that the steps support."""
     if standing(session).settled or not session.steps or session.steps[-1].answer is not None:
         return False
-    return session.config.scheduler != "system1" and has_content(session)
+    asked = any(pooled.key == final_key(session) for pooled in session.answers)
+    return not asked and session.config.scheduler != "system1" and has_content(session)
 
 
 def _success(session: Session) -> bool | None:
+    """Return what is known of the task's success: nothing where it was not tried to the end, or no check or vote spoke."""
     stands = standing(session)
     if stands.settled:
         return True
-    return False if stands.answer is None else None
+    tried = session.status == "done" and has_content(session)
+    return False if tried and stands.answer is None else None

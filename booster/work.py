@@ -10,8 +10,9 @@ from typing import Any
 from booster.answer import conclude
 from booster.attempt import Parts
 from booster.codec import encode
-from booster.journal import Event, Journal, SessionLedger, SessionRecord
+from booster.journal import Journal, SessionLedger, SessionRecord
 from booster.journal.errors import JournalError
+from booster.journal.recorder import Listener, Recorder
 from booster.judgement import LearnedJudgement, Library
 from booster.result import SolveResult, session_result
 from booster.session import Budget, Session, StopReason, advance, session_from_spec
@@ -19,9 +20,6 @@ from booster.wiring import Wiring
 from providers.errors import CallCancelled
 from providers.types import Ask, Call, Reply, Sampler
 from verifier.types import Verifier
-
-Listener = Callable[[Event], None]
-"""Called with every event of a session once it is durable."""
 
 Body = Callable[[Session, Parts], Awaitable[Session]]
 """What to do with the session: the whole loop, or one iteration of it."""
@@ -50,6 +48,8 @@ class Run:
     session: Session
     sampler: Sampler | None = None
     listener: Listener | None = None
+    created: asyncio.Future[None] | None = None
+    """Of a session that was made for this run and is owned already: ends when it is stored."""
     interrupted: bool = False
     """The process is ending: leave the session unfinished, so that it can be resumed."""
     result: SolveResult | None = None
@@ -67,34 +67,33 @@ class Worker:
         self._loading = asyncio.Lock()
 
     async def work(self, run: Run, body: Body, events: Events = ()) -> None:
-        """Take the session over, run `body` on it, and leave `run.result` behind.
+        """Take the session over, run `body` on it, and leave `run.result` behind; what it records is durable then.
 
         A cancelled session is concluded as cancelled, a broken one as failed, an interrupted one is left as it is.
 
         Raises:
             JournalError: the session belongs to another live process, or nothing can be written any more.
         """
-        run.epoch = await self._journal.take_over(run.record.id)
+        run.epoch = run.record.epoch if run.created else await self._journal.take_over(run.record.id)
         try:
-            run.record = await self._journal.load(run.record.id)
-            run.session = fold(run.record)
-            ledger = await self._journal.ledger(run.record, epoch=run.epoch, **_limits(run.session))
+            recorder, ledger = await self._opened(run)
             try:
-                await self._run(run, body, events, ledger)
+                await self._run(run, body, events, ledger, recorder)
             except asyncio.CancelledError:
                 if not run.interrupted:
-                    await self._conclude(run, ledger, "cancelled")
+                    self._conclude(run, ledger, recorder, "cancelled")
                 raise
             except JournalError:
                 raise
             except Exception as error:
-                await self._conclude(run, ledger, "error", f"{type(error).__name__}: {error}")
+                self._conclude(run, ledger, recorder, "error", f"{type(error).__name__}: {error}")
                 raise
             finally:
                 run.result = self.result(run.session, ledger)
         finally:
             with suppress(JournalError):
                 await self._journal.release(run.record.id, run.epoch)
+        await recorder.settled()
 
     def result(self, session: Session, ledger: SessionLedger, *, full: bool = False, orphaned: bool = False) -> SolveResult:
         """Return the result of a session with what its calls cost."""
@@ -108,15 +107,34 @@ class Worker:
         document["provider"] = document.get("lastProvider") or _provider(session)
         return session_result(session, usage=usage, diagnostics=document, orphaned=orphaned)
 
-    async def _run(self, run: Run, body: Body, events: Events, ledger: SessionLedger) -> None:
+    async def _opened(self, run: Run) -> tuple[Recorder, SessionLedger]:
+        """Bring the run to the journalled state of its session and open what records its events and calls."""
+        if run.created is None:
+            run.record = await self._journal.load(run.record.id)
+            run.session = fold(run.record)
+        last = run.record.events[-1].seq if run.record.events else 0
+        recorder = Recorder(self._journal, run.record.id, run.epoch, last=last, listener=run.listener)
+        if run.created is not None:
+            recorder.expect(run.created)
+        ledger = await self._journal.ledger(
+            run.record, epoch=run.epoch, fresh=run.created is not None, **_limits(run.session)
+        )
+        return recorder, ledger
+
+    async def _run(self, run: Run, body: Body, events: Events, ledger: SessionLedger, recorder: Recorder) -> None:
         async def record(session: Session, *entries: tuple[str, Mapping[str, Any]]) -> Session:
-            return await self._record(run, session, entries, ledger.spent.seconds)
+            return self._record(run, session, entries, ledger, recorder)
+
+        async def ask(call: Call) -> Reply:
+            reply = await purse.ask(chain.ask, call)
+            await recorder.settled()
+            return reply
 
         chain = await self._wiring.chain(run.session, ledger, run.sampler)
         purse = Purse(ledger, run.session.budget)
         library = await self._library(run.session.config.namespace)
         parts = Parts(
-            ask=purse.watching(chain.ask),
+            ask=ask,
             purse=purse,
             judgement=LearnedJudgement(library, run.session.id),
             verifiers=self._verifiers,
@@ -130,23 +148,22 @@ class Worker:
             session = await record(session, ("resumed", {"epoch": run.epoch}))
         run.session = await body(session, parts)
 
-    async def _record(
-        self, run: Run, session: Session, entries: Events, seconds: float
+    def _record(
+        self, run: Run, session: Session, entries: Events, ledger: SessionLedger, recorder: Recorder
     ) -> Session:
         plain = [(kind, dict(data)) for kind, data in entries]
         for kind, data in plain:
             session = advance(session, kind, data)
-        written = await self._journal.append(run.record.id, run.epoch, plain, status=session.status, seconds=seconds)
+        recorder.add(plain, status=session.status, seconds=ledger.seconds)
         run.session = session
-        if run.listener is not None:
-            for event in written:
-                run.listener(event)
         return session
 
-    async def _conclude(self, run: Run, ledger: SessionLedger, reason: StopReason, said: str = "") -> None:
+    def _conclude(
+        self, run: Run, ledger: SessionLedger, recorder: Recorder, reason: StopReason, said: str = ""
+    ) -> None:
         conclusion = conclude(run.session, reason, degraded_by=[said] if said else [])
         with suppress(JournalError):
-            await self._record(run, run.session, [("concluded", encode(conclusion))], ledger.spent.seconds)
+            self._record(run, run.session, [("concluded", encode(conclusion))], ledger, recorder)
 
     async def _library(self, namespace: str) -> Library:
         """Return what the namespace has learnt; loaded once a process, by whoever comes first."""
@@ -186,17 +203,13 @@ class Purse:
         )
         return min(1.0, max((amount / limit for amount, limit in used if limit), default=0.0))
 
-    def watching(self, ask: Ask) -> Ask:
-        """Return `ask`, remembering a cancellation that it runs into."""
-
-        async def watched(call: Call) -> Reply:
-            try:
-                return await ask(call)
-            except CallCancelled:
-                self._cancelled = True
-                raise
-
-        return watched
+    async def ask(self, ask: Ask, call: Call) -> Reply:
+        """Ask, and remember a cancellation that this runs into."""
+        try:
+            return await ask(call)
+        except CallCancelled:
+            self._cancelled = True
+            raise
 
 
 def _limits(session: Session) -> dict[str, Any]:

@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from providers.json_items import Nested, read_items
 from providers.latex_escapes import unescape_once
 from providers.lenient_json import LenientReader, Number, Span, join_pairs
-from providers.proposal_items import NOTHING, Nested, Reading, is_placeholder, read_items, role_of
+from providers.proposal_items import NOTHING, Reading, is_placeholder, role_of
 
 _START = re.compile(r"(?<!\\)[\[{]")
 _RISKY_ESCAPE = re.compile(r"\\(?:[bfrt]|n[a-z])")
@@ -15,13 +16,16 @@ _RISKY_ESCAPE = re.compile(r"\\(?:[bfrt]|n[a-z])")
 
 _TAGS = r"(?:</?[\w:|\uff5c-]{1,30}>|<\|[\w -]{1,30}\|>)"
 _GAP_NOISE = re.compile(
-    rf"{_TAGS}|(?:`{{3,}}|~{{3,}})[\w+#.-]*|^[ \t>]*(?:\(?\d{{1,3}}[.)]|[-*•])(?=\s|\Z)|[\s,，;]+|`{{1,2}}(?!`)", re.MULTILINE
+    rf"{_TAGS}|(?:`{{3,}}|~{{3,}})[\w+#.-]*|^[ \t>]*(?:\(?\d{{1,3}}[.)]|[-*•])(?=\s|\Z)|[\s,，;]+|`{{1,2}}(?!`)",
+    re.MULTILINE,
 )
 _NUMBERED_LABEL = re.compile(r"\W*[^\W\d_]{0,20}\W{0,3}\d{1,3}\W*")
 _LONGEST_GAP = 300
 _AFTERWARDS = re.compile(rf"(?:[ \t,;.`\]}})>]|{_TAGS})*(?=\n|\Z)")
 _FENCE_OPENING = re.compile(r"^[ \t>]*(`{3,}|~{3,})[ \t]*([\w+#.-]*)", re.MULTILINE)
-_DATA_LANGUAGES = frozenset({"", "json", "json5", "jsonc", "jsonl", "ndjson", "text", "txt", "yaml", "yml", "markdown", "md", "plaintext"})
+_DATA_LANGUAGES = frozenset(
+    {"", "json", "json5", "jsonc", "jsonl", "ndjson", "text", "txt", "yaml", "yml", "markdown", "md", "plaintext"}
+)
 
 _KEY_FIRST = re.compile(r"\s*[\"'](\w{1,40})[\"']\s*:\s*[\"'\[{]")
 _STRING_FIRST = re.compile(r"\s*\"[^\"\n]{1,2000}\"\s*,\s*\"")
@@ -69,7 +73,12 @@ def _standard(text: str, *, cut: bool, nested: Nested) -> Reading | None:
         return None
     try:
         value = json.loads(
-            text, strict=False, object_pairs_hook=join_pairs, parse_int=Number, parse_float=Number, parse_constant=_no_number
+            text,
+            strict=False,
+            object_pairs_hook=join_pairs,
+            parse_int=Number,
+            parse_float=Number,
+            parse_constant=_no_number,
         )
     except (ValueError, RecursionError):
         return None
@@ -113,7 +122,7 @@ def _read_spans(text: str) -> Iterator[Span]:
 
 def _spans(text: str, *, cut: bool, nested: Nested) -> Iterator[tuple[Span, Reading]]:
     """Yield the JSON values of a text with their items; what is neither closed nor of use is searched inside."""
-    reader, at = LenientReader(text), 0
+    reader, at = LenientReader(text, cut=cut), 0
     while (start := _START.search(text, at)) and not reader.exhausted:
         span = reader.read(start.start())
         at = reader.next_start(start.start())

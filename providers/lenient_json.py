@@ -21,11 +21,11 @@ _CLOSERS = {'"': '"', "'": "'", "`": "`", "«": "»", "‘": "’'", "“": '”
 _KEY_AHEAD = r"(?:\"[^\"\n]{0,80}\"|'[^'\n]{0,80}'|[“‘„][^”“’\n]{0,80}[”“’])\s*[:：=]"
 _COMMENT_AHEAD = r"//|/\*|#"
 _AFTER_VALUE = (
-    rf"\s*(?:\Z|`{{3}}|[,，;]?\s*{_KEY_AHEAD}|[,，;]\s*(?:\Z|[}}\]{{]|{_COMMENT_AHEAD}|%s)|(?P<brace>\}})(?![\"'\w])|(?P<bracket>\])"
+    rf"\s*(?:\Z|`{{3}}|[,，;]?\s*{_KEY_AHEAD}|[,，;]\s*(?:\Z|[}}\]{{]|{_COMMENT_AHEAD})|%s|(?P<brace>\}})(?![\"'\w])|(?P<bracket>\])"
     rf"|(?P<paren>\))|\s(?:{_COMMENT_AHEAD})|\+\s*[\"'])"
 )
 _AFTER_VALUE_QUOTED_KEYS = re.compile(_AFTER_VALUE % r"(?!)")
-_AFTER_VALUE_BARE_KEYS = re.compile(_AFTER_VALUE % r"[A-Za-z_]\w{0,40}\s*[:=]")
+_AFTER_VALUE_BARE_KEYS = re.compile(_AFTER_VALUE % r"(?:[,，;]\s*|(?<=\s))[A-Za-z_]\w{0,40}\s*[:=]")
 _AFTER_ELEMENT = re.compile(
     rf"\s*(?:\Z|`{{3}}|[,，;]\s*(?:\Z|[\"'“‘„{{\[(\]}})…\d.-]|null\b|true\b|false\b|None\b|True\b|False\b|{_COMMENT_AHEAD})"
     rf"|(?P<brace>\}})|(?P<bracket>\])|(?P<paren>\))|\s[\"'“{{]|\{{|\s(?:{_COMMENT_AHEAD})|\+\s*[\"'])"
@@ -35,8 +35,8 @@ _UNCLOSED_BEFORE_KEY = re.compile(r"[\"']\w[\w -]{0,30}[\"']\s*[:：]")
 _CLOSING_TAIL = re.compile(r"\s*\}[\s\]}]*(?:`{3,}\s*)?\Z")
 
 _KEY = re.compile(
-    r"(?:\"((?:[^\"\\\n]|\\.){0,120})\"|'((?:[^'\\\n]|\\.){0,120})'|[“„‘«]([^”“’»\"\n]{0,120})[”“’»\"]"
-    r"|([^\W\d][\w.-]{0,40}|\d{1,4})[\"']?|[\"']([\w ]{1,40}))\s*(?:=>|[:：=])"
+    r"(?:\"{1,2}((?:[^\"\\\n]|\\.){0,120})\"{1,2}|'((?:[^'\\\n]|\\.){0,120})'|[“„‘«]([^”“’»\"\n]{0,120})[”“’»\"]"
+    r"|([^\W\d][\w.-]{0,40}|\d{1,4})[\"']?|[\"']([\w ]{1,40}))\s*(?:=>|[:：=]{1,2})"
     r"|\"(\w{1,40})\"\s*(?=[\"{\[])"
 )
 _QUOTED_KEY = re.compile(r"[\"'“](?:[^\"'”\\\n]){1,60}[\"'”]\s*[:：]")
@@ -57,6 +57,7 @@ _CUT_KEY = re.compile(r"[\"']?[\w ]{0,60}[\"']?\s*\Z")
 _PLUS = re.compile(r"\s*\+\s*(?=[\"'])")
 _DRIVE = re.compile(r"(?<![A-Za-z])[A-Za-z]:\\[^\\\s]")
 _BEFORE_FORGOTTEN = re.compile(r"(?:,|\}\s*,?\s*\{)\s*\Z")
+_STRAY_CLOSER = re.compile(r"\}\s*,?\s*\{")
 _RESUME = re.compile(r"[{\]]")
 
 _LITERALS: dict[str, Any] = {"true": True, "True": True, "false": False, "False": False}
@@ -111,14 +112,20 @@ def join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any] | list[dict[str, 
 
 
 class LenientReader:
-    """Reads JSON values out of one text; the allowance is shared by all reads."""
+    """Reads JSON values out of one text; the allowance is shared by all reads.
 
-    def __init__(self, text: str) -> None:
+    Args:
+        text: The text.
+        cut: The text is known to end in the middle: its last string is then not thought to lack only its quote.
+    """
+
+    def __init__(self, text: str, *, cut: bool = False) -> None:
+        self._known_cut = cut
         self._text = text
         self._at = 0
         self._cut = False
         self._too_deep_at = 0
-        self._allowance = 2 * len(text) + 20_000
+        self._allowance = len(text) + 20_000
 
     def read(self, start: int) -> Span | None:
         """Return the value that opens at `start`, or None where there is none or the allowance is used up."""
@@ -195,7 +202,8 @@ class LenientReader:
         return decode_escapes(bare.group()).strip()
 
     def _object(self, closer: str, depth: int) -> Any:
-        self._at += 1
+        doubled = self._text.startswith("{{", self._at)  # braces escaped for a template
+        self._at += 1 + doubled
         pairs: list[tuple[str, Any]] = []
         bare_keys = False
         while True:
@@ -205,6 +213,7 @@ class LenientReader:
                 return self._unfinished(pairs, torn=bool(pairs) and "," in self._text[before : self._at])
             if char in "}])":
                 self._at += char == closer or depth == 0
+                self._at += doubled and self._text.startswith("}", self._at)
                 return join_pairs(pairs)
             if char == "{" and pairs:  # the next item began before this one was closed
                 return join_pairs(pairs)
@@ -255,10 +264,14 @@ class LenientReader:
                 self._cut = True
                 return items
             if char in "}])":
-                if char == closer or depth > 0:
+                if char == closer or (depth > 0 and not _STRAY_CLOSER.match(self._text, self._at)):
                     self._at += char == closer
                     return items
                 self._at += 1
+                continue
+            if char in _QUOTES and _QUOTED_KEY.match(self._text, self._at):  # the opening brace was forgotten
+                self._at -= 1
+                items.append(self._object("}", depth + 1))
                 continue
             try:
                 value = self._value(depth + 1, in_object=False, bare_keys=False)
@@ -304,7 +317,7 @@ class LenientReader:
         opened = {"{": 0, "[": 0}
         for token in _STRING_TOKENS[opener].finditer(text, begin):
             char = token.group()
-            self._pay(1)
+            self._pay(1 if char in "{}[]" else 3)
             if char in "{[":
                 opened[char] += 1
             elif char in "}]":
@@ -321,7 +334,7 @@ class LenientReader:
         if perhaps >= 0:
             return self._finish(begin, perhaps, perhaps + 1)
         tail = _CLOSING_TAIL.search(text, max(begin, len(text) - 40))
-        if tail and text.count("}", begin) > text.count("{", begin):
+        if tail and not self._known_cut and text.count("}", begin) > text.count("{", begin):
             return self._finish(begin, tail.start(), tail.start())
         self._cut, self._at = True, len(text)
         return _CUT

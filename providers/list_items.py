@@ -11,7 +11,9 @@ from providers.types import Proposal
 _FAR = 3000
 """Characters of an item in which a reason on the same line is looked for."""
 
-_FIELD = re.compile(r"[\"'*_`>-]{0,4}[ \t]?(?P<key>[^\W\d_][\w ]{0,30}?)[\"'*_`]{0,3}[ \t]?(?P<sign>[:：]|=(?=[ \t]*[\"']))[*_]{0,3}[ \t]*(?P<value>.*)")
+_FIELD = re.compile(
+    r"[\"'*_`>-]{0,4}[ \t]?(?P<key>[^\W\d_][\w ]{0,30}?)[\"'*_`]{0,3}[ \t]?(?P<sign>[:：]|=(?=[ \t]*[\"']))[*_]{0,3}[ \t]*(?P<value>.*)"
+)
 _BOLD_LEAD = re.compile(r"(\*\*|__)(?P<lead>(?:(?!\1).){1,300})\1(?P<rest>.*)", re.DOTALL)
 _EMPHASISED = re.compile(r"(\*{1,3}|_{1,3}|`)(?P<text>(?:(?!\1)[^\n]){1,2000})\1(?P<stop>[.:;]?)")
 _BLOCK_SCALAR = re.compile(r"[|>][+-]?\d?")

@@ -48,23 +48,23 @@ _DECORATION = r"(?:#{1,6}[ \t]+|[*_]{1,3}|\\(?=\d))?"
 _END_DECORATION = r"[*_]{0,3}"
 _NUMBER = re.compile(
     rf"{_DECORATION}(?:[(（\[【]\s?(\d{{1,3}})\s?[)）\]】]{_END_DECORATION}[.:：]?{_END_DECORATION}"
-    rf"|(?:[#№]\s?)?(\d{{1,3}})\\?(?:[.．)）\]、:：]|°|º|/(?=[ \t])){_END_DECORATION}(?![\d])"
+    rf"|(?:[#№]\s?)?(\d{{1,3}})\\?(?:\.\)|[.．:]{_END_DECORATION}(?!\d)|[)）\]、：]|°|º|/(?=[ \t])){_END_DECORATION}"
     rf"|(\d{{1,3}})(?:\s?[-–—]\s|[ ]{{2}})|[#№](\d{{1,3}})\s|(\d)\ufe0f?\u20e3|({_KEYCAP_TEN}))(?:[ \t]*)"
 )
 _HAN_NUMBER = re.compile(rf"{_DECORATION}[(（]?([{_HAN}]{{1,3}})(?:[、．.：:]|[)）])\s*")
-_CHAR = r"[^\s\d!-/:-@\[-`{-~：。，、；（）]"  # letters with their marks: some scripts write vowels as marks, no letters
-_LABEL_WORD = rf"(?P<label>(?:{_CHAR}{{1,20}}(?:[ \t]{_CHAR}{{1,20}})?[ \t]?[#№]?|{_CHAR}{{1,3}}\.)[ \t]?)?"
-_SEPARATOR = r"(?:[:：.．)）、]|[ \t]?[-–—]+(?=[ \t])|[ \t]*\Z)"
+_CHAR = (
+    r"[^\s\d!-/:-@\[-`{-~：。，、；（）]"  # letters with their marks: some scripts write vowels as marks, no letters
+)
+_LABEL_WORD = rf"(?P<label>(?:{_CHAR}{{1,20}}(?:[ \t]{_CHAR}{{1,20}})?[ \t_-]?[#№]?|{_CHAR}{{1,3}}\.)[ \t]?)?"
+_SEPARATOR = r"(?:[\])）】]?[ \t]?(?:[:.．](?!\d)|[：、])|[\])）】]|[ \t]?(?:[-–—]+|→|⇒|[-=]>|\|)(?=[ \t])|[ \t]*\Z)"
 _LABEL = re.compile(
-    rf"(?P<style>{_DECORATION}){_LABEL_WORD}(?P<number>\d{{1,3}}|[{_HAN}]{{1,3}})(?:[ \t]?/[ \t]?\d{{1,3}})?"
+    rf"(?P<style>{_DECORATION})[\[(（【]?{_LABEL_WORD}(?P<number>\d{{1,3}}|[{_HAN}]{{1,3}})(?:[ \t]?/[ \t]?\d{{1,3}})?"
     rf"(?P<suffix>[\u3040-\u9fff\uac00-\ud7af]{{0,3}})(?:[ \t]?\([^()\n]{{1,40}}\))?"
-    rf"{_END_DECORATION}[ \t]?(?P<separator>{_SEPARATOR}|(?=[ \t])|[，,])?{_END_DECORATION}(?!\d)[ \t]*"
+    rf"{_END_DECORATION}[ \t]?(?P<separator>{_SEPARATOR}|(?=[ \t])|[，,])?{_END_DECORATION}[ \t]*"
 )
 _LETTER = re.compile(rf"{_DECORATION}(?:[(（]([^\W\d_]{{1,5}})[)）]|([^\W\d_]{{1,5}})[.)）、]){_END_DECORATION}[ \t]+")
 _DECIMAL = re.compile(rf"{_DECORATION}(\d{{1,2}})\.(\d{{1,2}})[.):]?{_END_DECORATION}[ \t]+")
-_BULLET = re.compile(
-    r"(?:([-+*–—])[ \t]+|([•‣◦●○▪■□▫▸▹▶►➤➜➔→⇒⟶✓✔✗☐☑☒∙·・⁃◆◇♦★☆※»›❖✦✧])\ufe0f?[ \t]*)(?=\S)"
-)
+_BULLET = re.compile(r"(?:([-+*–—])[ \t]+|([•‣◦●○▪■□▫▸▹▶►➤➜➔→⇒⟶✓✔✗☐☑☒∙·・⁃◆◇♦★☆※»›❖✦✧])\ufe0f?[ \t]*)(?=\S)")
 _CHECKBOX = re.compile(r"\[[ xX✓✔-]?\][ \t]+")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t#]*\Z")
 _BOLD_LINE = re.compile(r"(\*\*|__)([^*_\n][^*\n]{0,200}?)\1:?[ \t]*\Z|(\*\*|__)([^*\n]{1,200}?):\3[ \t]*\Z")
@@ -107,7 +107,9 @@ def sequence_position(token: str) -> tuple[int, ...]:
 def _number(line: str) -> Marker | None:
     if match := _NUMBER.match(line):
         digits = next(group for group in match.groups() if group)
-        return Marker(kind=Kind.NUMBER, number=10 if digits == _KEYCAP_TEN else int(digits), label="", body=line[match.end() :])
+        return Marker(
+            kind=Kind.NUMBER, number=10 if digits == _KEYCAP_TEN else int(digits), label="", body=line[match.end() :]
+        )
     if match := _HAN_NUMBER.match(line):
         return Marker(kind=Kind.NUMBER, number=_han_value(match[1]), label="", body=line[match.end() :])
     value = _enclosed_number(line[0])

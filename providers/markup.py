@@ -5,15 +5,21 @@ import html
 import re
 from typing import Any
 
+from providers.json_items import Nested, read_items
 from providers.lenient_json import join_pairs
 from providers.list_items import field_of, unwrap
-from providers.proposal_items import NOTHING, Nested, Reading, item_from_pairs, read_items, role_of
+from providers.proposal_items import NOTHING, Reading, item_from_pairs, role_of
 from providers.types import Proposal
 
-_HTML_PAGE = re.compile(r"\s*(?:<!--.{0,200}?-->\s*)?(?:<\?xml[^<>]{0,100}>\s*)?(?:<!doctype html|<html\b|<head\b|<body\b)", re.I | re.S)
+_HTML_PAGE = re.compile(
+    r"\s*(?:<!--.{0,200}?-->\s*)?(?:<\?xml[^<>]{0,100}>\s*)?(?:<!doctype html|<html\b|<head\b|<body\b)",
+    re.IGNORECASE | re.DOTALL,
+)
 _TAG_LINE = re.compile(r"^[ \t]*<[A-Za-z][\w:.-]{0,40}(?:\s[^<>]{0,300})?/?>", re.MULTILINE)
-_INLINE_TAG = re.compile(r"</?(?:b|i|em|strong|u|code|span|a|sub|sup|small|mark|font|kbd)(?:\s[^<>]{0,300})?>", re.I)
-_BREAK_TAG = re.compile(r"<(?:/?p|br\s{0,3}/?|/?div)(?:\s[^<>]{0,300})?>", re.I)
+_INLINE_TAG = re.compile(
+    r"</?(?:b|i|em|strong|u|code|span|a|sub|sup|small|mark|font|kbd)(?:\s[^<>]{0,300})?>", re.IGNORECASE
+)
+_BREAK_TAG = re.compile(r"<(?:/?p|br\s{0,3}/?|/?div)(?:\s[^<>]{0,300})?>", re.IGNORECASE)
 _CDATA = re.compile(r"<!\[CDATA\[|\]\]>")
 _TAG = re.compile(r"<(?P<close>/)?(?P<name>[A-Za-z_][\w:.-]{0,40})(?P<attributes>(?:\s[^<>]{0,600}?)?)(?P<empty>/)?>")
 _ATTRIBUTE = re.compile(r"([\w-]{1,30})\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
@@ -25,6 +31,7 @@ _RULE_CELL = re.compile(r":?-{1,}:?|:?={2,}:?")
 _GRID_LINE = re.compile(r"\+[-=+]{3,}\+")
 _INDEX_HEADERS = frozenset({"", "#", "no", "id", "nr", "№"})
 _LETTER_RUN = re.compile(r"[^\W\d_]{2}")
+_OTHER_LABEL = re.compile(r"[^\W\d_][\w ]{1,20}[:：][ \t]")
 _RECORD_START = re.compile(r"\[\[?[\w.]{1,40}\]\]?|-{3,}|={3,}")
 
 
@@ -180,7 +187,7 @@ def _is_wordy(title: str, column: int, body: list[list[str]], *, titled: bool) -
     if title.lower().strip(". ") in _INDEX_HEADERS and title:
         return False
     cells = [row[column] for row in body if column < len(row) and row[column]]
-    texts = [cell for cell in cells if _LETTER_RUN.search(cell) or len(cell) > 3 and not cell.isascii()]
+    texts = [cell for cell in cells if _LETTER_RUN.search(cell) or (len(cell) > 3 and not cell.isascii())]
     if not texts or 2 * len(texts) < len(cells):
         return False
     labels = {re.sub(r"\d+", "#", cell) for cell in cells}
@@ -199,7 +206,7 @@ def read_records(text: str) -> list[Proposal]:
         if found is not None and not bare.startswith(("- ", "* ")):
             pairs.append((role_of(found[0]) or "", unwrap(found[1])))
             open_field = True
-        elif not bare or _RECORD_START.fullmatch(bare):
+        elif not bare or _RECORD_START.fullmatch(bare) or _OTHER_LABEL.match(bare):
             open_field = open_field and bool(pairs) and not pairs[-1][1]
         elif open_field and pairs:
             pairs[-1] = (pairs[-1][0], f"{pairs[-1][1]} {bare}".strip())

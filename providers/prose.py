@@ -5,7 +5,7 @@ What counts is structure alone: no verbs, no ordinal words, no phrases of refusa
 
 import re
 
-from providers.list_markers import Kind, sequence_position
+from providers.list_markers import sequence_position
 from providers.markup import is_html_page, read_delimited, read_elements, read_records, read_table
 from providers.proposal_items import NOTHING, Reading, tidy
 from providers.prose_lists import STRONG, WEAK, headed, listed, rows_of, single
@@ -15,9 +15,28 @@ __all__ = ["parse_prose_to_proposals", "read_prose"]
 
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*([\w+#.-]*)[^\n`]*\Z")
 _TEXT_LANGUAGES = frozenset(
-    {"", "text", "txt", "plaintext", "markdown", "md", "yaml", "yml", "xml", "html", "csv", "tsv", "toml", "json", "list"}
+    {
+        "",
+        "text",
+        "txt",
+        "plaintext",
+        "markdown",
+        "md",
+        "yaml",
+        "yml",
+        "xml",
+        "html",
+        "csv",
+        "tsv",
+        "toml",
+        "json",
+        "list",
+    }
 )
-_WRAPPER_LINE = re.compile(r"^[ \t]*</?[\w-]{1,30}>[ \t]*$|</?(?:answer|final_?answer|output|response|result|solution)>", re.M | re.I)
+_WRAPPER_LINE = re.compile(
+    r"^[ \t]*</?[\w-]{1,30}>[ \t]*$|</?(?:answer|final_?answer|output|response|result|solution)>",
+    re.MULTILINE | re.IGNORECASE,
+)
 _YAML_FIELD_ITEM = re.compile(r"^[ \t]*[-*•+][ \t]+[\"']?\w{1,30}[\"']?[ \t]?:(?:[ \t]|$)", re.MULTILINE)
 
 _INLINE_MARKS = (
@@ -29,6 +48,7 @@ _INLINE_MARKS = (
     re.compile(r"(?<!\w)[(（]([^\W\d_]{1,4})[)）][ \t]*"),
     re.compile(r"(?<!\w)([^\W\d_])[)）][ \t]+"),
 )
+_INLINE_BULLETS = re.compile(r"([•●▪■◦►✓✅▸])[^\n]{3,}?[ \t]\1[^\n]{3,}")
 _HAN_NUMBERS = "一二三四五六七八九十"
 _JOINT = re.compile(r"[;,，；、][ \t]*(?:[^\W\d_]{1,4})?\s*\Z")
 _BEFORE_FIRST = tuple(":：.。;；,，—–-!?")
@@ -115,6 +135,8 @@ def _in_lines(text: str, *, cut: bool) -> list[Proposal]:
 def _inline(text: str, *, cut: bool) -> list[Proposal]:
     """Read an enumeration inside a paragraph: "(1) ...; (2) ..."."""
     for paragraph in re.split(r"\n[ \t]*\n", text):
+        if bullets := _INLINE_BULLETS.fullmatch(paragraph.strip()):
+            return [Proposal(text=piece) for part in bullets[0].split(bullets[1]) if (piece := part.strip(" \t;,"))]
         for marks in _INLINE_MARKS:
             run = _run_from_one(list(marks.finditer(paragraph)))
             items = _between(paragraph, run) if len(run) > 1 else []

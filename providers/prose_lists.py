@@ -53,7 +53,9 @@ def rows_of(text: str) -> list[Row]:
             continue
         marker = marker_of(stripped)
         if marker is None or marker.kind in (Kind.HEADING, Kind.WORDS):
-            ends = owner is None or (indent < owner.indent + _NESTED_INDENT and (blank or stripped.endswith((":", "："))))
+            ends = owner is None or (
+                indent < owner.indent + _NESTED_INDENT and (blank or stripped.endswith((":", "：")))
+            )
             if ends or marker is not None:
                 owner, section = None, section + 1
             rows.append(Row(index=index, indent=indent, text=stripped, marker=marker, nested=False, section=section))
@@ -133,6 +135,8 @@ def _group_of(kind: Kind, rows: list[Row]) -> list[Row]:
         groups = _by_label(rows)
     else:
         groups = [run for group in _by_label(rows) for run in _ascending(group)]
+        if kind is Kind.DECIMAL:  # 3.5, 3.6 measure something; 1.1, 1.2 number it
+            groups = [group for group in groups if group[0].marker and group[0].marker.number == 1]
     long = [group for group in groups if len(group) > 1]
     return max(long, key=lambda group: group[0].index, default=[])
 

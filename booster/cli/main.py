@@ -1,5 +1,6 @@
 """The `booster` command: every group, and the one place where an error becomes a line and an exit code."""
 
+import logging
 import sys
 from typing import NoReturn
 
@@ -39,6 +40,8 @@ def run() -> NoReturn:
     """Run the command; errors that a user can mend end as one line on stderr, without a stack trace."""
     from booster.cli.failures import explained
 
+    # What breaks off ends the command with a line of its own; only `serve` keeps a log beside it.
+    logging.getLogger("booster").addHandler(logging.NullHandler())
     try:
         app(standalone_mode=True)
     except KeyboardInterrupt:

@@ -12,7 +12,7 @@ from booster.journal.codec import Codec, Redact, cut, dumps, now
 from booster.journal.errors import SessionBusy
 from booster.journal.ledger import SessionLedger
 from booster.journal.types import Event, SessionRecord
-from booster.journal.writes import AppendEvents, Row, Write
+from booster.journal.writes import AppendEvents, CreateSession, ReleaseSession, Row, Write
 
 TASK_CHARS = 200
 """Characters of the task that lists show."""
@@ -28,6 +28,11 @@ class BaseJournal(ABC):
     def enqueue(self, write: Write) -> asyncio.Future[Any]:
         """Take a frequent write; the future ends when it is durable or refused."""
 
+    @property
+    @abstractmethod
+    def me(self) -> str:
+        """This process as an owner."""
+
     @abstractmethod
     async def load(self, session_id: str) -> SessionRecord:
         """See `Journal.load`."""
@@ -36,7 +41,24 @@ class BaseJournal(ABC):
     async def _call_rows(self, session_id: str) -> Sequence[Any]:
         """Return the rows of all attempts of a session; none for an unknown session."""
 
-    async def append(
+    async def create(self, session_id: str, spec: dict[str, Any], *, task: str) -> SessionRecord:
+        """See `Journal.create`."""
+        row = self._session_row(session_id, spec, task)
+        await self.enqueue(CreateSession(row=row))
+        return SessionRecord.from_row(row)
+
+    def create_owned(
+        self, session_id: str, spec: dict[str, Any], *, task: str
+    ) -> tuple[SessionRecord, asyncio.Future[None]]:
+        """See `Journal.create_owned`."""
+        row = {**self._session_row(session_id, spec, task), "owner": self.me, "epoch": 1}
+        return SessionRecord.from_row(row), self.enqueue(CreateSession(row=row))
+
+    def release(self, session_id: str, epoch: int) -> asyncio.Future[None]:
+        """See `Journal.release`."""
+        return self.enqueue(ReleaseSession(session_id=session_id, epoch=epoch))
+
+    def append(
         self,
         session_id: str,
         epoch: int,
@@ -44,15 +66,31 @@ class BaseJournal(ABC):
         *,
         status: str | None = None,
         seconds: float | None = None,
-    ) -> list[Event]:
+        after: int | None = None,
+    ) -> asyncio.Future[list[Event]]:
         """See `Journal.append`."""
         at = now()
         stored = [(kind, self._codec.plain(data)) for kind, data in events]
         encoded = [(kind, dumps(data)) for kind, data in stored]
-        first = await self.enqueue(
-            AppendEvents(session_id=session_id, epoch=epoch, at=at, events=encoded, status=status, seconds=seconds)
+        write = AppendEvents(
+            session_id=session_id, epoch=epoch, at=at, events=encoded, status=status, seconds=seconds, after=after
         )
-        return [Event(seq=seq, at=at, type=kind, data=data) for seq, (kind, data) in enumerate(stored, first)]
+        told: asyncio.Future[list[Event]] = asyncio.get_running_loop().create_future()
+
+        def tell(written: asyncio.Future[int]) -> None:
+            error = written.exception()
+            if told.done():  # nobody waits any more
+                return
+            if error is not None:
+                told.set_exception(error)
+            else:
+                first = written.result()
+                told.set_result(
+                    [Event(seq=seq, at=at, type=kind, data=data) for seq, (kind, data) in enumerate(stored, first)]
+                )
+
+        self.enqueue(write).add_done_callback(tell)
+        return told
 
     async def ledger(
         self,
@@ -63,15 +101,15 @@ class BaseJournal(ABC):
         tokens: int | None = None,
         seconds: float | None = None,
         cost_usd: float | None = None,
+        fresh: bool = False,
     ) -> SessionLedger:
         """See `Journal.ledger`."""
-        current = await self.load_head(record.id)
         return SessionLedger(
             record.id,
             epoch=epoch,
             limits=Limits(calls=calls, tokens=tokens, seconds=seconds, cost_usd=cost_usd),
-            past=await self._call_records(record.id),
-            seconds=current.seconds,
+            past=() if fresh else await self._call_records(record.id),
+            seconds=record.seconds if fresh else (await self.load_head(record.id)).seconds,
             writes=self,
             codec=self._codec,
         )

@@ -24,6 +24,7 @@ def carry_out(connection: Connection, writes: Sequence[Write]) -> list[Any]:
             {
                 "key_id": head.id,
                 "status": head.status,
+                "owner": head.owner,
                 "last_seq": head.last_seq,
                 "seconds": head.seconds,
                 "updated_at": head.updated_at,
@@ -32,6 +33,7 @@ def carry_out(connection: Connection, writes: Sequence[Write]) -> list[Any]:
             if head.changed
         ]
         for statement, parameters in (
+            (schema.INSERT_SESSION, rows.sessions),
             (schema.INSERT_EVENT, rows.events),
             (schema.INSERT_CALL, rows.opened),
             (schema.UPDATE_CALL, rows.closed),

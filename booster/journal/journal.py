@@ -70,21 +70,14 @@ class SqlJournal(BaseJournal):
             finally:
                 await writer.stop()
 
+    @property
+    def me(self) -> str:
+        """See `BaseJournal.me`."""
+        return self._owner.name
+
     def enqueue(self, write: Write) -> asyncio.Future[Any]:
         """See `BaseJournal.enqueue`."""
         return self._writer.enqueue(write)
-
-    async def create(self, session_id: str, spec: dict[str, Any], *, task: str) -> SessionRecord:
-        """See `Journal.create`."""
-        row = self._session_row(session_id, spec, task)
-
-        def work(connection: Connection) -> None:
-            if connection.scalar(select(sessions.c.id).where(sessions.c.id == session_id)) is not None:
-                raise JournalError(f"there is a session {session_id!r} already")
-            connection.execute(insert(sessions), row)
-
-        await self._writer.transaction(work)
-        return SessionRecord.from_row(row)
 
     async def load(self, session_id: str) -> SessionRecord:
         """See `Journal.load`."""
@@ -143,11 +136,6 @@ class SqlJournal(BaseJournal):
             return epoch
 
         return await self._writer.transaction(work)
-
-    async def release(self, session_id: str, epoch: int) -> None:
-        """See `Journal.release`."""
-        ours = (sessions.c.id == session_id) & (sessions.c.epoch == epoch)
-        await self._execute(update(sessions).where(ours).values(owner=None))
 
     def is_alive(self, owner: str | None) -> bool:
         """See `Journal.is_alive`."""

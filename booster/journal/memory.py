@@ -9,9 +9,9 @@ from typing import Any
 
 from booster.journal.base import BaseJournal, check_take_over
 from booster.journal.codec import Redact, dumps, identity, now
-from booster.journal.errors import JournalError, UnknownSession, state_conflict
+from booster.journal.errors import UnknownSession, state_conflict
 from booster.journal.types import Event, SessionRecord
-from booster.journal.writes import Head, Row, Rows, Write, plan_all
+from booster.journal.writes import HEAD, Head, Heads, Row, Rows, Write, plan_all
 
 OWNER = "this process"
 """The only owner there can be."""
@@ -34,13 +34,15 @@ class MemoryJournal(BaseJournal):
         """Open an empty journal."""
         yield cls(redact)
 
+    @property
+    def me(self) -> str:
+        """See `BaseJournal.me`."""
+        return OWNER
+
     def enqueue(self, write: Write) -> asyncio.Future[Any]:
         """Carry the write out at once."""
         row = self._sessions.get(write.session_id)
-        heads = {}
-        if row is not None:
-            names = ("id", "status", "epoch", "cancel_requested", "last_seq", "seconds", "updated_at")
-            heads[write.session_id] = Head(**{name: row[name] for name in names})
+        heads: Heads = {} if row is None else {write.session_id: Head(**{name: row[name] for name in HEAD})}
         rows, (outcome,) = plan_all([write], heads)
         self._store(rows, heads)
 
@@ -51,7 +53,9 @@ class MemoryJournal(BaseJournal):
             future.set_result(outcome)
         return future
 
-    def _store(self, rows: Rows, heads: dict[str, Head]) -> None:
+    def _store(self, rows: Rows, heads: Heads) -> None:
+        for row in rows.sessions:
+            self._sessions[row["id"]] = row
         for row in rows.events:
             self._events[row["session_id"]].append(row)
         for row in rows.opened:
@@ -62,15 +66,8 @@ class MemoryJournal(BaseJournal):
         for row in rows.withdrawn:
             self._calls[row["key_session"]].pop((row["key_step"], row["key_attempt"]), None)
         for head in heads.values():
-            changed = {"status": head.status, "last_seq": head.last_seq, "seconds": head.seconds}
+            changed = {"status": head.status, "last_seq": head.last_seq, "seconds": head.seconds, "owner": head.owner}
             self._sessions[head.id].update(changed, updated_at=head.updated_at)
-
-    async def create(self, session_id: str, spec: dict[str, Any], *, task: str) -> SessionRecord:
-        """See `Journal.create`."""
-        if session_id in self._sessions:
-            raise JournalError(f"there is a session {session_id!r} already")
-        self._sessions[session_id] = self._session_row(session_id, spec, task)
-        return SessionRecord.from_row(self._sessions[session_id])
 
     async def load(self, session_id: str) -> SessionRecord:
         """See `Journal.load`."""
@@ -107,12 +104,6 @@ class MemoryJournal(BaseJournal):
             if call["state"] == "intent":
                 call["state"] = "lost"
         return int(row["epoch"])
-
-    async def release(self, session_id: str, epoch: int) -> None:
-        """See `Journal.release`."""
-        row = self._sessions.get(session_id)
-        if row is not None and row["epoch"] == epoch:
-            row["owner"] = None
 
     def is_alive(self, owner: str | None) -> bool:
         """See `Journal.is_alive`."""

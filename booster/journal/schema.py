@@ -26,6 +26,7 @@ from sqlalchemy import (
 )
 
 from booster.journal.errors import JournalError
+from booster.journal.writes import HEAD
 
 METADATA = MetaData()
 
@@ -104,13 +105,12 @@ clients = Table(
     Column("seen_at", String, nullable=False),
 )
 
-_HEAD = ("id", "status", "epoch", "cancel_requested", "last_seq", "seconds", "updated_at")
 _OUTCOME = ("state", "arrived", "closed_at", "reply", "error", "usage", "cost_micro_usd")
 
 # Rows are locked in one order, so that two processes on PostgreSQL cannot wait for each other; SQLite has locked the
 # whole file at BEGIN IMMEDIATE and ignores it.
 SELECT_HEADS = (
-    select(*(sessions.c[name] for name in _HEAD))
+    select(*(sessions.c[name] for name in HEAD))
     .where(sessions.c.id.in_(bindparam("ids", expanding=True)))
     .order_by(sessions.c.id)
     .with_for_update()
@@ -118,8 +118,9 @@ SELECT_HEADS = (
 UPDATE_HEAD = (
     update(sessions)
     .where(sessions.c.id == bindparam("key_id"))
-    .values({name: bindparam(name) for name in ("status", "last_seq", "seconds", "updated_at")})
+    .values({name: bindparam(name) for name in ("status", "owner", "last_seq", "seconds", "updated_at")})
 )
+INSERT_SESSION = insert(sessions)
 INSERT_EVENT = insert(events)
 INSERT_CALL = insert(calls)
 _ONE_CALL = (

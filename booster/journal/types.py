@@ -1,5 +1,6 @@
 """What the journal keeps and the port behind which it is kept: plain JSON, no class of the loop above."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from json import loads
@@ -69,7 +70,16 @@ class Journal(Protocol):
             JournalError: the id is taken.
         """
 
-    async def append(
+    def create_owned(
+        self, session_id: str, spec: dict[str, Any], *, task: str
+    ) -> tuple[SessionRecord, asyncio.Future[None]]:
+        """Store a new session that this process works on from the start, at epoch 1.
+
+        It is durable when the future ends. Writes become durable in the order in which they are asked for, so what
+        is written to the session meanwhile never comes before it.
+        """
+
+    def append(
         self,
         session_id: str,
         epoch: int,
@@ -77,14 +87,26 @@ class Journal(Protocol):
         *,
         status: str | None = None,
         seconds: float | None = None,
-    ) -> list[Event]:
+        after: int | None = None,
+    ) -> asyncio.Future[list[Event]]:
         """Add events of given types and data, and set status and worked seconds, in one transaction.
 
-        Durable when it returns. The events come back as stored, that is redacted. Worked seconds never decrease.
+        Durable when the future ends. It gives the events as stored, that is redacted. Writes become durable in the order
+        in which they are asked for. Worked seconds never decrease.
+
+        Args:
+            session_id: The session to add to.
+            epoch: As `take_over` returned it.
+            events: Types and data.
+            status: None = as it was.
+            seconds: None = as they were.
+            after: Number of the event that must be the last one so far; for those who do not wait for each write. None =
+                whichever is.
 
         Raises:
             SessionTaken: `epoch` is not the session's; nothing was written.
             UnknownSession: there is no such session.
+            JournalError: the last event is not `after`, because an earlier write failed; nothing was written.
         """
 
     async def load(self, session_id: str) -> SessionRecord:
@@ -127,8 +149,8 @@ class Journal(Protocol):
             UnknownSession: there is none of that id.
         """
 
-    async def release(self, session_id: str, epoch: int) -> None:
-        """Record that nobody works on the session, unless it was taken over since `epoch`."""
+    def release(self, session_id: str, epoch: int) -> asyncio.Future[None]:
+        """Record that nobody works on the session, unless it was taken over since `epoch`; durable when the future ends."""
 
     def is_alive(self, owner: str | None) -> bool:
         """Tell whether the process that a session names as its owner still runs."""
@@ -163,6 +185,7 @@ class Journal(Protocol):
         tokens: int | None = None,
         seconds: float | None = None,
         cost_usd: float | None = None,
+        fresh: bool = False,
     ) -> SessionLedger:
         """Return the ledger of a session, with the calls made so far; the clock of `seconds` runs from now on.
 
@@ -173,6 +196,7 @@ class Journal(Protocol):
             tokens: Prompt and completion tokens together.
             seconds: Wall-clock seconds of work, those before a restart included.
             cost_usd: US dollars.
+            fresh: The session comes from `create_owned` and nothing was done yet: there is nothing to read.
         """
 
     async def calls(self, session_id: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The frequent writes: events of a session and the intents and outcomes of its paid calls.
+"""The frequent writes: a session, its events, and the intents and outcomes of its paid calls.
 
 Each says what it wants and checks its right to it against the session's head, read in the same transaction: this is
 the epoch fence. Many of them share one transaction; one that is refused costs the others nothing, because it is
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from booster.journal.errors import SessionTaken, UnknownSession
+from booster.journal.errors import JournalError, SessionTaken, UnknownSession
 from providers.errors import CallCancelled
 
 Row = dict[str, Any]
@@ -24,6 +24,7 @@ class Head:
     status: str
     epoch: int
     cancel_requested: bool
+    owner: str | None
     last_seq: int
     seconds: float
     updated_at: str
@@ -46,10 +47,29 @@ class Head:
             self.seconds = max(self.seconds, seconds)
 
 
+Heads = dict[str, Head]
+"""The heads of the sessions that one transaction writes to, by id; those that do not exist are missing."""
+
+HEAD = ("id", "status", "epoch", "cancel_requested", "owner", "last_seq", "seconds", "updated_at")
+"""Columns of a session that make its head."""
+
+
+def head_of(heads: Heads, session_id: str) -> Head:
+    """Return the head of a session.
+
+    Raises:
+        UnknownSession: there is none of that id.
+    """
+    if session_id not in heads:
+        raise UnknownSession(session_id)
+    return heads[session_id]
+
+
 @dataclass(slots=True)
 class Rows:
     """What one transaction writes, in this order."""
 
+    sessions: list[Row] = field(default_factory=list)
     events: list[Row] = field(default_factory=list)
     opened: list[Row] = field(default_factory=list)
     closed: list[Row] = field(default_factory=list)
@@ -63,8 +83,46 @@ class Write(Protocol):
     def session_id(self) -> str:
         """The session it is about."""
 
-    def plan(self, head: Head, rows: Rows) -> Any:
+    def plan(self, heads: Heads, rows: Rows) -> Any:
         """Check the right to write, add the rows and return the result; a refusal is raised before any row is added."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CreateSession:
+    """Add a session; what follows in the same transaction finds it."""
+
+    row: Row
+    """Every column."""
+
+    @property
+    def session_id(self) -> str:
+        """The session it is about."""
+        return str(self.row["id"])
+
+    def plan(self, heads: Heads, rows: Rows) -> None:
+        """Make its head.
+
+        Raises:
+            JournalError: the id is taken.
+        """
+        if self.session_id in heads:
+            raise JournalError(f"there is a session {self.session_id!r} already")
+        rows.sessions.append(self.row)
+        heads[self.session_id] = Head(**{name: self.row[name] for name in HEAD})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReleaseSession:
+    """Record that nobody works on a session, unless it was taken over meanwhile."""
+
+    session_id: str
+    epoch: int
+
+    def plan(self, heads: Heads, rows: Rows) -> None:
+        """Take the owner's name away; a session that was deleted needs nothing."""
+        head = heads.get(self.session_id)
+        if head is not None and head.epoch == self.epoch:
+            head.owner, head.changed = None, True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,10 +136,19 @@ class AppendEvents:
     """Type and JSON text."""
     status: str | None = None
     seconds: float | None = None
+    after: int | None = None
+    """Number of the event that these follow; None = whichever is the last."""
 
-    def plan(self, head: Head, rows: Rows) -> int:
-        """Give the events the next sequence numbers."""
+    def plan(self, heads: Heads, rows: Rows) -> int:
+        """Give the events the next sequence numbers.
+
+        Raises:
+            JournalError: an event before these is missing; without it they would tell another story.
+        """
+        head = head_of(heads, self.session_id)
         head.fence(self.epoch)
+        if self.after is not None and self.after != head.last_seq:
+            raise JournalError(f"event {self.after} of session {self.session_id} was not stored; what follows it is not either")
         first = head.last_seq + 1
         for seq, (kind, data) in enumerate(self.events, first):
             rows.events.append({"session_id": self.session_id, "seq": seq, "at": self.at, "type": kind, "data": data})
@@ -100,12 +167,13 @@ class OpenCall:
     row: Row
     seconds: float
 
-    def plan(self, head: Head, rows: Rows) -> None:
+    def plan(self, heads: Heads, rows: Rows) -> None:
         """Refuse a zombie and a cancelled session before they pay.
 
         Raises:
             CallCancelled: cancellation of the session was requested; kind `cancelled`.
         """
+        head = head_of(heads, self.session_id)
         head.fence(self.epoch)
         if head.cancel_requested:
             raise CallCancelled(f"session {self.session_id} was cancelled; nothing was sent", kind="cancelled")
@@ -124,8 +192,9 @@ class CloseCall:
     row: Row
     seconds: float
 
-    def plan(self, head: Head, rows: Rows) -> None:
+    def plan(self, heads: Heads, rows: Rows) -> None:
         """Update the intent's row."""
+        head = head_of(heads, self.session_id)
         head.fence(self.epoch)
         key = {"key_session": self.session_id, "key_step": self.step_key, "key_attempt": self.attempt}
         rows.closed.append({**key, **self.row})
@@ -141,23 +210,20 @@ class WithdrawCall:
     step_key: str
     attempt: int
 
-    def plan(self, head: Head, rows: Rows) -> None:
+    def plan(self, heads: Heads, rows: Rows) -> None:
         """Remove the intent's row."""
-        head.fence(self.epoch)
+        head_of(heads, self.session_id).fence(self.epoch)
         key = {"key_session": self.session_id, "key_step": self.step_key, "key_attempt": self.attempt}
         rows.withdrawn.append(key)
 
 
-def plan_all(writes: Sequence[Write], heads: dict[str, Head]) -> tuple[Rows, list[Any]]:
+def plan_all(writes: Sequence[Write], heads: Heads) -> tuple[Rows, list[Any]]:
     """Return the rows to write and one outcome a write, in order: its result, or the exception that refused it."""
     rows = Rows()
     outcomes: list[Any] = []
     for write in writes:
-        head = heads.get(write.session_id)
         try:
-            if head is None:
-                raise UnknownSession(write.session_id)
-            outcomes.append(write.plan(head, rows))
-        except (SessionTaken, UnknownSession, CallCancelled) as refusal:
+            outcomes.append(write.plan(heads, rows))
+        except (JournalError, CallCancelled) as refusal:
             outcomes.append(refusal)
     return rows, outcomes

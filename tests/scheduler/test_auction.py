@@ -1,6 +1,7 @@
 """The auction's formulas, by hand."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def reported(c: float, y: float | None, *, grow: bool = True, deep: bool = True,
     )
 
 
-def taught(*reports: Reported, **knobs: bool) -> tuple[Auction, AuctionTrack]:
+def taught(*reports: Reported, **knobs: Any) -> tuple[Auction, AuctionTrack]:
     policy = Auction(**knobs)
     track = policy.track()
     for report in reports:
@@ -83,18 +84,18 @@ def test_a_familiar_situation_refines_the_best_match() -> None:
 
 
 @pytest.mark.parametrize(
-    ("second", "grow", "knobs", "size"),
+    ("second", "knobs", "size"),
     [
-        (reported(1.0, 1.0, d=1.0), True, {}, 2),
-        (reported(1.0, 1.0, d=1.0, grow=False), False, {}, 1),
-        (reported(1.0, 1.0, d=1.0), True, {"can_grow": False}, 1),
-        (reported(0.3, 1.0), True, {}, 1),
-        (reported(1.0, None, d=1.0), True, {}, 1),
+        (reported(1.0, 1.0, d=1.0), {}, 2),
+        (reported(1.0, 1.0, d=1.0, grow=False), {}, 1),
+        (reported(1.0, 1.0, d=1.0), {"can_grow": False}, 1),
+        (reported(0.3, 1.0), {}, 1),
+        (reported(1.0, None, d=1.0), {}, 1),
     ],
     ids=["novel and deliberated", "novel but not deliberated", "growth off", "familiar", "no label"],
 )
 def test_a_novel_deliberated_situation_founds_a_prototype(
-    second: Reported, grow: bool, knobs: dict[str, bool], size: int
+    second: Reported, knobs: dict[str, bool], size: int
 ) -> None:
     policy, _ = taught(reported(0.0, 0.0), second, **knobs)
 

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -82,7 +83,7 @@ def recomputed(decision: Decision, *, rule: str) -> str:
 )
 @given(seed=st.integers(0, 10_000), full=st.booleans())
 def test_the_mode_follows_from_the_returned_numbers(
-    policy: str, rule: str, knobs: dict[str, object], seed: int, full: bool
+    policy: str, rule: str, knobs: dict[str, Any], seed: int, full: bool
 ) -> None:
     """Every decision is auditable, with and without labels on System 2 steps."""
     draw = random.Random(seed)

@@ -364,7 +364,7 @@ async def test_a_closed_journal_says_so(sqlite_url: str) -> None:
 async def test_what_is_queued_is_written_before_the_journal_closes(sqlite_url: str) -> None:
     async with open_journal(sqlite_url) as journal:
         epoch, _ = await started(journal)
-        appending = [asyncio.create_task(journal.append("ses_a", epoch, [("a", {})])) for _ in range(20)]
+        appending = [journal.append("ses_a", epoch, [("a", {})]) for _ in range(20)]
         await asyncio.sleep(0)
 
     assert all([await task for task in appending])
@@ -375,6 +375,7 @@ def test_every_statement_has_a_form_for_postgresql() -> None:
     hot = (
         schema.SELECT_HEADS,
         schema.UPDATE_HEAD,
+        schema.INSERT_SESSION,
         schema.INSERT_EVENT,
         schema.INSERT_CALL,
         schema.UPDATE_CALL,

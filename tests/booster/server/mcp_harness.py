@@ -45,7 +45,9 @@ async def connected(
     booster: Booster, mode: str, *, output_root: Path | None = None, **options: Any
 ) -> AsyncIterator[Client]:
     """Connect one client in memory."""
-    async with Client(build_server(booster, output_root=output_root), mode=mode, raise_exceptions=True, **options) as client:
+    async with Client(
+        build_server(booster, output_root=output_root), mode=mode, raise_exceptions=True, **options
+    ) as client:
         yield client
 
 

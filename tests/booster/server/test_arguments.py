@@ -66,18 +66,46 @@ def test_what_sloppy_clients_send_is_read(tool: type[Arguments], sent: dict[str,
     [
         (SolveArguments, {}, "task: is missing; use the text of the problem"),
         (SolveArguments, {"task": 5}, "task: 5 is not allowed; use the text of the problem"),
-        (SolveArguments, {"task": "t", "iterations": "many"}, 'iterations: "many" is not allowed; use a whole number from 1 to 64'),
-        (SolveArguments, {"task": "t", "iterations": True}, "iterations: true is not allowed; use a whole number from 1 to 64"),
-        (SolveArguments, {"task": "t", "iterations": 65}, "iterations: 65 is not allowed; use a whole number from 1 to 64"),
+        (
+            SolveArguments,
+            {"task": "t", "iterations": "many"},
+            'iterations: "many" is not allowed; use a whole number from 1 to 64',
+        ),
+        (
+            SolveArguments,
+            {"task": "t", "iterations": True},
+            "iterations: true is not allowed; use a whole number from 1 to 64",
+        ),
+        (
+            SolveArguments,
+            {"task": "t", "iterations": 65},
+            "iterations: 65 is not allowed; use a whole number from 1 to 64",
+        ),
         (SolveArguments, {"task": "t", "waitSeconds": 0}, "waitSeconds: 0 is not allowed; use a number from 1 to 600"),
-        (SolveArguments, {"task": "t", "waitSeconds": 601}, "waitSeconds: 601 is not allowed; use a number from 1 to 600"),
+        (
+            SolveArguments,
+            {"task": "t", "waitSeconds": 601},
+            "waitSeconds: 601 is not allowed; use a number from 1 to 600",
+        ),
         (SolveArguments, {"task": "t", "overwrite": "yes"}, 'overwrite: "yes" is not allowed; use true or false'),
-        (SolveArguments, {"task": "t", "config": "[1]"}, 'config: [1] is not allowed; use an object with options'),
-        (SolveArguments, {"task": "t", "checks": [1]}, "checks.0: 1 is not allowed; use a list of objects {kind, value}"),
+        (SolveArguments, {"task": "t", "config": "[1]"}, "config: [1] is not allowed; use an object with options"),
+        (
+            SolveArguments,
+            {"task": "t", "checks": [1]},
+            "checks.0: 1 is not allowed; use a list of objects {kind, value}",
+        ),
         (SolveArguments, {"task": "t", "detail": "some"}, 'detail: "some" is not allowed; use "brief" or "full"'),
         (MultiStepArguments, {"sessionId": "s"}, "iterations: is missing; use a whole number from 1 to 64"),
-        (MultiStepArguments, {"sessionId": "s", "iterations": 0}, "iterations: 0 is not allowed; use a whole number from 1 to 64"),
-        (MultiStepArguments, {"sessionId": "s", "iterations": -3}, "iterations: -3 is not allowed; use a whole number from 1 to 64"),
+        (
+            MultiStepArguments,
+            {"sessionId": "s", "iterations": 0},
+            "iterations: 0 is not allowed; use a whole number from 1 to 64",
+        ),
+        (
+            MultiStepArguments,
+            {"sessionId": "s", "iterations": -3},
+            "iterations: -3 is not allowed; use a whole number from 1 to 64",
+        ),
         (StepArguments, {"sessionId": ""}, 'sessionId: "" is not allowed; use the id of a session, ses_…'),
         (StepArguments, {"sessionId": "s", "overrideNumCandidates": 17}, "overrideNumCandidates: 17 is not allowed"),
         (GetStateArguments, {}, "sessionId: is missing; use the id of a session, ses_…"),
@@ -123,7 +151,9 @@ def test_a_wrong_limit_is_named_with_its_place_in_the_budget() -> None:
 
 
 def test_a_wrong_check_is_named_by_its_place() -> None:
-    arguments, _ = SolveArguments.read({"task": "t", "checks": [{"kind": "numeric", "value": 1}, {"kind": "colour", "value": 2}]})
+    arguments, _ = SolveArguments.read(
+        {"task": "t", "checks": [{"kind": "numeric", "value": 1}, {"kind": "colour", "value": 2}]}
+    )
 
     with pytest.raises(CheckError, match=r"checks\[1\]"):
         arguments.parsed_checks()

@@ -41,7 +41,10 @@ class Model:
 
 
 def _call(**fields: Any) -> Call:
-    messages = ({"role": "system", "content": "Be exact."}, {"role": "user", "content": [{"type": "text", "text": "6 * 7?"}]})
+    messages = (
+        {"role": "system", "content": "Be exact."},
+        {"role": "user", "content": [{"type": "text", "text": "6 * 7?"}]},
+    )
     return Call(**{"role": "generate", "step_key": "it1/a", "messages": messages, **fields})
 
 
@@ -201,7 +204,10 @@ async def test_a_client_that_cannot_sample_may_look_at_a_solve_that_waits_for_on
 
     async with opened(tmp_path) as booster:
         server = build_server(booster)
-        async with Client(server, mode=MODERN, sampling_callback=model) as sampling, Client(server, mode=MODERN) as other:
+        async with (
+            Client(server, mode=MODERN, sampling_callback=model) as sampling,
+            Client(server, mode=MODERN) as other,
+        ):
             with pytest.raises(MCPError):
                 await sampling.call_tool("solve", {"task": "6 * 7?"})
             (listed,) = (await call(other, "sessions"))["sessions"]
@@ -268,7 +274,8 @@ def test_answers_to_a_round_that_was_withdrawn_are_dropped() -> None:
         current = asyncio.create_task(rounds([_call()]))
         await rounds.posted.wait()
 
-        rounds.answer(taken[0], {"q0": CreateMessageResult(role="assistant", content=[], model="m")})  # type: ignore[arg-type]
+        late = TextContent(type="text", text="42")
+        rounds.answer(taken[0], {"q0": CreateMessageResult(role="assistant", content=late, model="m")})
 
         assert not current.done()
         current.cancel()
