@@ -7,14 +7,14 @@ nothing about them.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from booster.answer import standing, summary
 from booster.attempt import Parts
 from booster.errors import UsageError
-from booster.journal import Event, Journal, SessionRecord, open_journal
+from booster.journal import Event, Journal, JournalError, Listener, SessionRecord, open_journal
 from booster.opening import new_session
 from booster.proposals import caller_candidates, read_proposals
 from booster.redact import Redactor
@@ -24,7 +24,7 @@ from booster.settings import Settings
 from booster.solve import exhausted, finalize, iterate
 from booster.solve import solve as run_loop  # `solve` in the class body is the method
 from booster.wiring import Wiring
-from booster.work import Body, Events, Listener, Run, Worker, fold
+from booster.work import Body, Events, Run, Worker, fold
 from providers.chain import how_to_configure
 from providers.types import Provider, Sampler
 from verifier.checks import CheckVerifier
@@ -103,8 +103,19 @@ class Booster:
         """
         session = new_session(self.settings, task, **options)
         self._wiring.refuse_unusable(session.config, session.budget, sampler)
-        record = await self.journal.create(session.id, spec_of(session), task=session.problem.task)
-        self._launch(Run(record, fold(record), sampler, listener), run_loop)
+        spec = spec_of(session)
+        record, created = self.journal.create_owned(session.id, spec, task=session.problem.task)
+        # Only where something was redacted does the session differ from the one that a resume would find.
+        session = replace(session, created_at=record.created_at) if record.spec == spec else fold(record)
+        task_of_it = self._launch(Run(record, session, sampler, listener, created), run_loop)
+        try:
+            await asyncio.shield(created)
+        except BaseException:
+            task_of_it.cancel()
+            await asyncio.wait({task_of_it})
+            with suppress(JournalError):
+                await self.journal.release(session.id, record.epoch)
+            raise
         return session.id
 
     async def wait(self, session_id: str, seconds: float | None = None) -> SolveResult:
@@ -182,7 +193,7 @@ class Booster:
     async def cancel(self, session_id: str) -> None:
         """Stop a session; when this returns nothing of it runs in this process and its state is kept.
 
-        Where another process works on it, that one stops before its next call.
+        Where another process works on it, that one is told to stop, and does so within a second.
         """
         run = self._runs.get(session_id)
         if run is not None and run.task is not None:
@@ -191,8 +202,9 @@ class Booster:
             await asyncio.wait({run.task})
             if run.result is not None:
                 return
+        never_began = run is not None and run.error is None
         record = await self.journal.load(session_id)
-        if self.journal.is_alive(record.owner):
+        if self.journal.is_alive(record.owner) and not never_began:
             await self.journal.request_cancel(session_id)
         elif record.status == "running":  # nobody works on it: what is left is to say so
             run = Run(record, fold(record))
@@ -320,7 +332,7 @@ class Booster:
             await self.journal.withdraw_cancel(session_id)
         self._launch(Run(record, fold(record), sampler, listener), body, events)
 
-    def _launch(self, run: Run, body: Body, events: Events = ()) -> None:
+    def _launch(self, run: Run, body: Body, events: Events = ()) -> "asyncio.Task[None]":
         async def guarded() -> None:
             try:
                 await self._worker.work(run, body, events)
@@ -336,6 +348,7 @@ class Booster:
         run.task = asyncio.create_task(guarded(), name=f"session {run.record.id}")
         # Not inside the task: one that is cancelled before its first step would never get there.
         run.task.add_done_callback(lambda _: self._runs.pop(run.record.id, None))
+        return run.task
 
     def _refuse_busy(self, session_id: str) -> None:
         if session_id in self._runs:

@@ -211,8 +211,6 @@ async def any_of(jobs: Sequence[Coroutine[Any, Any, T]], parts: Parts) -> tuple[
         for task in tasks:
             task.cancel(STRAGGLER)
         await asyncio.gather(*tasks, return_exceptions=True)
-        for job in jobs:
-            job.close()  # one that was withdrawn before its first step would else warn that nobody awaited it
     return landed, failures
 
 

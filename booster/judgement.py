@@ -4,16 +4,20 @@ Above: `booster.app`. Below: `scheduler` decides and learns in memory; the journ
 """
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 import scheduler
-from booster.journal.errors import StateConflict
+from booster.journal.errors import JournalError, StateConflict
 from booster.session import Decision
-from scheduler.policy import Experience, Policy
+from scheduler.experience import Experience
+from scheduler.policy import Policy
 from scheduler.registry import make_policy
 from scheduler.session import Session as SchedulerSession
 from scheduler.types import Outcome, Signals
+
+log = logging.getLogger("booster")
 
 POLICY = "auction"
 """Policy of the loop."""
@@ -80,21 +84,32 @@ class Library:
 
 
 class LearnedJudgement:
-    """Fulfils `booster.attempt.Judgement` for one solve."""
+    """Fulfils `booster.attempt.Judgement` for one solve. A solve whose mode is forced asks nothing and teaches nothing.
 
-    def __init__(self, library: Library, session_id: str) -> None:
-        self._library = library
-        self._session = library.session(session_id)
-        self._session.new_task()
+    Args:
+        library: What the solve's namespace has learnt.
+        session_id: Beginning of every decision id.
+        decided: Decisions that the session was given before, so that no id is used twice.
+    """
+
+    def __init__(self, library: Library, session_id: str, *, decided: int = 0) -> None:
+        self._library, self._session_id, self._before = library, session_id, decided
+        self._session: SchedulerSession | None = None
 
     def decide(self, signals: Signals) -> Decision:
         """Ask the library."""
+        if self._session is None:
+            self._session = self._library.session(self._session_id)
+            self._session.steps = self._before
+            self._session.new_task()
         decided = self._session.decide(signals)
         audit: Mapping[str, Any] = {name: value for name, value in decided.as_dict().items() if name not in ("decision_id", "mode")}
         return Decision(mode=decided.mode, decision_id=decided.decision_id, reason=decided.reason, audit=audit)
 
     def report(self, decision: Decision, outcome: Outcome, *, rework: bool = False) -> None:
         """Teach the library a fact; a decision that another process made before it was killed is not known here."""
+        if self._session is None:
+            return
         try:
             self._session.report(decision.decision_id, outcome, rework=rework)
         except scheduler.UnknownDecisionError:
@@ -102,8 +117,13 @@ class LearnedJudgement:
 
     async def feedback(self, *, success: bool | None) -> None:
         """End the task; None = nobody knows whether it succeeded."""
+        if self._session is None:
+            return
         if success is not None:
             self._session.feedback(success)
-        await self._library.save()
+        try:
+            await self._library.save()
+        except JournalError as error:  # the answer is there; what was learnt is written with the next solve
+            log.warning("the scheduler's state could not be saved: %s", error)
 
 

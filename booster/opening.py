@@ -77,7 +77,7 @@ def _refuse_task(task: object) -> None:
         raise UsageError(f"task: has {len(task)} characters; at most {MAX_TASK_CHARS} are taken", field="task")
 
 
-def _messages(messages: Sequence[Message]) -> list[Message]:
+def _messages(messages: Sequence[Any]) -> list[Message]:
     for place, message in enumerate(messages):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
             raise UsageError(f"messages[{place}]: is no object with a role", field="messages")

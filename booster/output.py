@@ -128,13 +128,13 @@ def refuse_user_file(path: Path | str) -> None:
         raise OutputPathError(f"{path}: is a directory; name a file in it")
     if nearest != target and not nearest.is_dir():
         raise OutputPathError(f"{path}: {nearest} is not a directory; name another path")
+    if nearest == target and not target.is_file():
+        return  # a pipe or a device is written to as it is
     # A regular file is replaced, which takes leave to write its folder and not the file.
     place = nearest.parent if nearest.is_file() else nearest
     probe = place / f".booster-{secrets.token_hex(8)}.tmp"
-    try:
-        os.close(
-            os.open(probe, _CREATE, 0o600)
-        )  # to try is the only way to know: root, /proc, a full or read-only disk
+    try:  # to try is the only way to know: root, /proc, a full or read-only disk
+        os.close(os.open(probe, _CREATE, 0o600))
         probe.unlink()
     except OSError as error:
         raise OutputPathError(f"{path}: {place} cannot be written ({error.strerror}); name another path") from error

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from booster.answer import conclude
+from booster.answer import conclude, has_content
 from booster.attempt import Parts
 from booster.codec import encode
-from booster.journal import Journal, SessionLedger, SessionRecord
+from booster.journal import Journal, Listener, Recorder, SessionLedger, SessionRecord
 from booster.journal.errors import JournalError
-from booster.journal.recorder import Listener, Recorder
 from booster.judgement import LearnedJudgement, Library
 from booster.result import SolveResult, session_result
 from booster.session import Budget, Session, StopReason, advance, session_from_spec
@@ -25,6 +24,9 @@ Body = Callable[[Session, Parts], Awaitable[Session]]
 """What to do with the session: the whole loop, or one iteration of it."""
 
 Events = Sequence[tuple[str, Mapping[str, Any]]]
+
+CANCEL_CHECK = 0.5
+"""Seconds between two looks at whether another process has asked for the end of a session."""
 
 
 def fold(record: SessionRecord) -> Session:
@@ -74,9 +76,10 @@ class Worker:
         Raises:
             JournalError: the session belongs to another live process, or nothing can be written any more.
         """
-        run.epoch = run.record.epoch if run.created else await self._journal.take_over(run.record.id)
+        run.epoch = run.record.epoch if run.created else await self._take_over(run)
         try:
             recorder, ledger = await self._opened(run)
+            watch = asyncio.create_task(self._obey(run), name=f"watch over {run.record.id}")
             try:
                 await self._run(run, body, events, ledger, recorder)
             except asyncio.CancelledError:
@@ -89,11 +92,16 @@ class Worker:
                 self._conclude(run, ledger, recorder, "error", f"{type(error).__name__}: {error}")
                 raise
             finally:
+                watch.cancel()
                 run.result = self.result(run.session, ledger)
         finally:
             with suppress(JournalError):
                 await self._journal.release(run.record.id, run.epoch)
         await recorder.settled()
+
+    async def _take_over(self, run: Run) -> int:
+        # `again`: the booster runs a session at most once at a time, so an ownership of its own is a leftover.
+        return await self._journal.take_over(run.record.id, again=True)
 
     def result(self, session: Session, ledger: SessionLedger, *, full: bool = False, orphaned: bool = False) -> SolveResult:
         """Return the result of a session with what its calls cost."""
@@ -104,7 +112,7 @@ class Worker:
             "estimated": spent.estimated, "seconds": round(spent.seconds, 3), "byRole": spent.by_role,
         }  # fmt: skip
         document = ledger.diagnostics(full=full)
-        document["provider"] = document.get("lastProvider") or _provider(session)
+        document["provider"] = (document.get("lastProvider") if has_content(session) else None) or _provider(session)
         return session_result(session, usage=usage, diagnostics=document, orphaned=orphaned)
 
     async def _opened(self, run: Run) -> tuple[Recorder, SessionLedger]:
@@ -126,7 +134,7 @@ class Worker:
             return self._record(run, session, entries, ledger, recorder)
 
         async def ask(call: Call) -> Reply:
-            reply = await purse.ask(chain.ask, call)
+            reply = await purse.ask(chain.ask, call, lambda: self._journal.cancel_requested(run.record.id))
             await recorder.settled()
             return reply
 
@@ -136,7 +144,7 @@ class Worker:
         parts = Parts(
             ask=ask,
             purse=purse,
-            judgement=LearnedJudgement(library, run.session.id),
+            judgement=LearnedJudgement(library, run.session.id, decided=_decided(run.session)),
             verifiers=self._verifiers,
             record=record,
             now=now,
@@ -164,6 +172,16 @@ class Worker:
         conclusion = conclude(run.session, reason, degraded_by=[said] if said else [])
         with suppress(JournalError):
             self._record(run, run.session, [("concluded", encode(conclusion))], ledger, recorder)
+
+    async def _obey(self, run: Run) -> None:
+        """Stop the run, also amid a call that hangs, once another process has asked for its end."""
+        with suppress(JournalError):  # whoever works on the session meets it too, and says it
+            requested = False
+            while not requested:
+                await asyncio.sleep(CANCEL_CHECK)
+                requested = await self._journal.cancel_requested(run.record.id)
+            if run.task is not None:
+                run.task.cancel()
 
     async def _library(self, namespace: str) -> Library:
         """Return what the namespace has learnt; loaded once a process, by whoever comes first."""
@@ -203,18 +221,26 @@ class Purse:
         )
         return min(1.0, max((amount / limit for amount, limit in used if limit), default=0.0))
 
-    async def ask(self, ask: Ask, call: Call) -> Reply:
-        """Ask, and remember a cancellation that this runs into."""
+    async def ask(self, ask: Ask, call: Call, cancel_requested: Callable[[], Awaitable[bool]]) -> Reply:
+        """Ask, and remember a cancellation of the session that this runs into.
+
+        A call may also be recalled as withdrawn because its siblings had landed: that ends nothing.
+        """
         try:
             return await ask(call)
         except CallCancelled:
-            self._cancelled = True
+            self._cancelled = self._cancelled or await cancel_requested()
             raise
 
 
 def _limits(session: Session) -> dict[str, Any]:
     budget = session.budget
     return {"calls": budget.calls, "tokens": budget.tokens, "seconds": budget.seconds, "cost_usd": budget.cost_usd}
+
+
+def _decided(session: Session) -> int:
+    """Return how many iterations have been decided on, the open one included."""
+    return session.iteration + (session.opened is not None)
 
 
 def _provider(session: Session) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from providers.json_items import Nested, read_items
 from providers.latex_escapes import unescape_once
-from providers.lenient_json import LenientReader, Number, Span, join_pairs
+from providers.lenient_json import LenientReader, Number, OpenObject, Span, join_pairs
 from providers.proposal_items import NOTHING, Reading, is_placeholder, role_of
 
 _START = re.compile(r"(?<!\\)[\[{]")
@@ -131,9 +131,18 @@ def _spans(text: str, *, cut: bool, nested: Nested) -> Iterator[tuple[Span, Read
         found = read_items(span.value, cut=cut and not span.closed, nested=nested)
         if found.items and not _counts(text, span, found):
             found = NOTHING
-        if span.closed or found.items:
+        if span.closed or found.items or _is_proposal_cut_off(span.value):
             at = span.end
             yield span, found
+
+
+def _is_proposal_cut_off(value: Any) -> bool:
+    """Tell whether a value ends in an unfinished proposal: what its strings hold is then not to be searched."""
+    if isinstance(value, list):
+        return any(_is_proposal_cut_off(element) for element in value[-1:])
+    if not isinstance(value, OpenObject):
+        return False
+    return any(role_of(key) for key in value) or any(_is_proposal_cut_off(part) for part in value.values())
 
 
 def _counts(text: str, span: Span, found: Reading) -> bool:

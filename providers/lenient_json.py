@@ -13,38 +13,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from providers.latex_escapes import decode_escapes
+from providers.string_extent import KEY_AHEAD, OPENING_QUOTES, Follower, string_extent
 
 _MAX_DEPTH = 32
-_QUOTES = "\"'“”„«‘`"
-_CLOSERS = {'"': '"', "'": "'", "`": "`", "«": "»", "‘": "’'", "“": '”“"', "”": '”"', "„": '“”"'}
-
-_KEY_AHEAD = r"(?:\"[^\"\n]{0,80}\"|'[^'\n]{0,80}'|[“‘„][^”“’\n]{0,80}[”“’])\s*[:：=]"
-_COMMENT_AHEAD = r"//|/\*|#"
-_AFTER_VALUE = (
-    rf"\s*(?:\Z|`{{3}}|[,，;]?\s*{_KEY_AHEAD}|[,，;]\s*(?:\Z|[}}\]{{]|{_COMMENT_AHEAD})|%s|(?P<brace>\}})(?![\"'\w])|(?P<bracket>\])"
-    rf"|(?P<paren>\))|\s(?:{_COMMENT_AHEAD})|\+\s*[\"'])"
-)
-_AFTER_VALUE_QUOTED_KEYS = re.compile(_AFTER_VALUE % r"(?!)")
-_AFTER_VALUE_BARE_KEYS = re.compile(_AFTER_VALUE % r"(?:[,，;]\s*|(?<=\s))[A-Za-z_]\w{0,40}\s*[:=]")
-_AFTER_ELEMENT = re.compile(
-    rf"\s*(?:\Z|`{{3}}|[,，;]\s*(?:\Z|[\"'“‘„{{\[(\]}})…\d.-]|null\b|true\b|false\b|None\b|True\b|False\b|{_COMMENT_AHEAD})"
-    rf"|(?P<brace>\}})|(?P<bracket>\])|(?P<paren>\))|\s[\"'“{{]|\{{|\s(?:{_COMMENT_AHEAD})|\+\s*[\"'])"
-)
-_PERHAPS_AFTER = re.compile(r"\s*[,}\])]")
-_UNCLOSED_BEFORE_KEY = re.compile(r"[\"']\w[\w -]{0,30}[\"']\s*[:：]")
-_CLOSING_TAIL = re.compile(r"\s*\}[\s\]}]*(?:`{3,}\s*)?\Z")
 
 _KEY = re.compile(
     r"(?:\"{1,2}((?:[^\"\\\n]|\\.){0,120})\"{1,2}|'((?:[^'\\\n]|\\.){0,120})'|[“„‘«]([^”“’»\"\n]{0,120})[”“’»\"]"
     r"|([^\W\d][\w.-]{0,40}|\d{1,4})[\"']?|[\"']([\w ]{1,40}))\s*(?:=>|[:：=]{1,2})"
     r"|\"(\w{1,40})\"\s*(?=[\"{\[])"
 )
-_QUOTED_KEY = re.compile(r"[\"'“](?:[^\"'”\\\n]){1,60}[\"'”]\s*[:：]")
+_QUOTED_KEY = re.compile(r"(?:\"[^\"\\\n]{1,60}\"|'[^'\\\n]{1,60}'|“[^”“\"\n]{1,60}”)\s*[:：]")
 _NUMBER = re.compile(r"[-+]?(?:\d[\d_]*+(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?(?!\w)|[-+]?Infinity\b")
 _LITERAL = re.compile(r"(?:null|true|false|None|True|False|undefined|NaN|nil)\b")
 _BARE = re.compile(
     rf"[^\n{{}}\[\]\"',:](?:[^\n{{}}\[\]]){{0,600}}?"
-    rf"(?=\"?\s*(?:[,，]\s*(?:{_KEY_AHEAD}|[A-Za-z_]\w{{0,40}}\s*[:：=]|\}})|\}}|\n\s*(?:{_KEY_AHEAD}|\}})))"
+    rf"(?=\"?\s*(?:[,，]\s*(?:{KEY_AHEAD}|[A-Za-z_]\w{{0,40}}\s*[:：=]|\}})|\}}|\n\s*(?:{KEY_AHEAD}|\}})))"
 )
 _CALL = re.compile(r"[A-Za-z_][\w.]{0,60}(?=\()")
 _KEYWORD_ARGUMENT = re.compile(r"\(\s*[A-Za-z_]\w{0,40}\s*=[^=]")
@@ -55,15 +38,10 @@ _SEPARATORS = re.compile(rf"(?:[\s,，;、]++|\.\.\.|…|{_COMMENT})*+")
 _NOISE = re.compile(r"[^,{}\[\]]{1,300}")
 _CUT_KEY = re.compile(r"[\"']?[\w ]{0,60}[\"']?\s*\Z")
 _PLUS = re.compile(r"\s*\+\s*(?=[\"'])")
-_DRIVE = re.compile(r"(?<![A-Za-z])[A-Za-z]:\\[^\\\s]")
-_BEFORE_FORGOTTEN = re.compile(r"(?:,|\}\s*,?\s*\{)\s*\Z")
 _STRAY_CLOSER = re.compile(r"\}\s*,?\s*\{")
 _RESUME = re.compile(r"[{\]]")
 
 _LITERALS: dict[str, Any] = {"true": True, "True": True, "false": False, "False": False}
-_STRING_TOKENS = {
-    opener: re.compile(rf"\\.|[{re.escape(closers)}]|[{{}}\[\]]", re.DOTALL) for opener, closers in _CLOSERS.items()
-}
 
 
 class Number(str):
@@ -152,6 +130,11 @@ class LenientReader:
         if self._allowance < 0:
             raise NotJson
 
+    def _refuse_below(self, depth: int) -> None:
+        if depth > _MAX_DEPTH:
+            self._too_deep_at = self._at
+            raise NotJson
+
     def _skip(self, pattern: re.Pattern[str]) -> str:
         """Move over what `pattern` matches and return the character that follows; "" at the end of the text or fence."""
         match = pattern.match(self._text, self._at)
@@ -162,9 +145,6 @@ class LenientReader:
 
     def _value(self, depth: int, *, in_object: bool, bare_keys: bool) -> Any:
         char = self._skip(_SPACE)
-        if depth > _MAX_DEPTH:
-            self._too_deep_at = self._at
-            raise NotJson
         if prefix := _STRING_PREFIX.match(self._text, self._at):
             self._at = prefix.end()
             char = self._text[self._at]
@@ -178,7 +158,7 @@ class LenientReader:
         if char == "(":
             named = _KEYWORD_ARGUMENT.match(self._text, self._at)
             return self._object(")", depth) if named else self._array(")", depth)
-        if char and char in _QUOTES:
+        if char and char in OPENING_QUOTES:
             return self._joined_strings(in_object=in_object, bare_keys=bare_keys)
         return self._scalar(char, in_object=in_object)
 
@@ -202,6 +182,7 @@ class LenientReader:
         return decode_escapes(bare.group()).strip()
 
     def _object(self, closer: str, depth: int) -> Any:
+        self._refuse_below(depth)
         doubled = self._text.startswith("{{", self._at)  # braces escaped for a template
         self._at += 1 + doubled
         pairs: list[tuple[str, Any]] = []
@@ -219,18 +200,19 @@ class LenientReader:
                 return join_pairs(pairs)
             match = _KEY.match(self._text, self._at)
             if match is None:
-                if not pairs and char in _QUOTES and depth < _MAX_DEPTH:
+                if not pairs and char in OPENING_QUOTES:  # a set
                     self._at -= 1
-                    return self._array(closer, depth)
+                    return self._array(closer, depth + 1)
                 if not self._skip_noise(pairs):
                     return self._unfinished(pairs, torn=True)
                 continue
             self._at = match.end()
             bare_keys = bare_keys or match.group(4) is not None
+            key = decode_escapes(next(part for part in match.groups() if part is not None)).strip()
             value = self._value(depth + 1, in_object=True, bare_keys=bare_keys)
+            pairs.append((key, None if value is _CUT else value))
             if value is _CUT:
                 return self._unfinished(pairs, torn=True)
-            pairs.append((decode_escapes(next(part for part in match.groups() if part is not None)).strip(), value))
 
     def _skip_noise(self, pairs: list[tuple[str, Any]]) -> bool:
         """Move to the next comma or closing brace; False where the text ends before."""
@@ -254,6 +236,7 @@ class LenientReader:
         return [*objects[:-1], last] if len(objects) > 1 else last
 
     def _array(self, closer: str, depth: int) -> Any:
+        self._refuse_below(depth)
         if closer == "]" and _QUOTED_KEY.match(self._text, self._after_space(self._at + 1)):
             return self._object("]", depth)
         self._at += 1
@@ -269,7 +252,7 @@ class LenientReader:
                     return items
                 self._at += 1
                 continue
-            if char in _QUOTES and _QUOTED_KEY.match(self._text, self._at):  # the opening brace was forgotten
+            if char in OPENING_QUOTES and _QUOTED_KEY.match(self._text, self._at):  # the opening brace was forgotten
                 self._at -= 1
                 items.append(self._object("}", depth + 1))
                 continue
@@ -305,63 +288,13 @@ class LenientReader:
         return value
 
     def _string(self, *, in_object: bool, bare_keys: bool) -> Any:
-        text, opener = self._text, self._text[self._at]
-        if opener in "\"'" and text.startswith(opener * 3, self._at):
-            end = text.find(opener * 3, self._at + 3)
-            if end > 0:
-                return self._finish(self._at + 3, end, end + 3)
-        after = _AFTER_ELEMENT
+        follower = Follower.ELEMENT
         if in_object:
-            after = _AFTER_VALUE_BARE_KEYS if bare_keys else _AFTER_VALUE_QUOTED_KEYS
-        begin, perhaps = self._at + 1, -1
-        opened = {"{": 0, "[": 0}
-        for token in _STRING_TOKENS[opener].finditer(text, begin):
-            char = token.group()
-            self._pay(1 if char in "{}[]" else 3)
-            if char in "{[":
-                opened[char] += 1
-            elif char in "}]":
-                partner = "{" if char == "}" else "["
-                opened[partner] = max(0, opened[partner] - 1)
-            elif char[0] != "\\" or self._path_ends(begin, token, after):
-                if _closes(after.match(text, token.end()), opened):
-                    inside = 1 if char[0] == "\\" else 0
-                    return self._finish(begin, token.start() + inside, token.end())
-                if in_object and (end := self._forgotten_quote(begin, token.start())):
-                    return self._finish(begin, end, end)
-                if perhaps < 0 and _PERHAPS_AFTER.match(text, token.end()):
-                    perhaps = token.start()
-        if perhaps >= 0:
-            return self._finish(begin, perhaps, perhaps + 1)
-        tail = _CLOSING_TAIL.search(text, max(begin, len(text) - 40))
-        if tail and not self._known_cut and text.count("}", begin) > text.count("{", begin):
-            return self._finish(begin, tail.start(), tail.start())
-        self._cut, self._at = True, len(text)
-        return _CUT
-
-    def _finish(self, begin: int, end: int, after: int) -> str:
-        self._pay((end - begin) // 16)
-        self._at = after
-        return decode_escapes(self._text[begin:end])
-
-    def _path_ends(self, begin: int, token: re.Match[str], after: re.Pattern[str]) -> bool:
-        """Tell whether a backslash and a quote end a Windows path and its string, as in a folder name."""
-        if token.group()[1:] not in "\"'" or not after.match(self._text, token.end()):
-            return False
-        return _DRIVE.search(self._text, max(begin, token.start() - 200), token.start()) is not None
-
-    def _forgotten_quote(self, begin: int, quote: int) -> int:
-        """Return where a string ended without its quote, if the quote at `quote` opens the next key; else 0."""
-        if not _UNCLOSED_BEFORE_KEY.match(self._text, quote):
-            return 0
-        before = _BEFORE_FORGOTTEN.search(self._text[max(begin, quote - 40) : quote])
-        return max(begin, quote - 40) + before.start() if before else 0
-
-
-def _closes(match: re.Match[str] | None, opened: dict[str, int]) -> bool:
-    """Tell whether a quote closes its string: a bracket after it must not be the partner of one inside the string."""
-    if match is None:
-        return False
-    if match["brace"]:
-        return opened["{"] == 0
-    return not (match["bracket"] and opened["["] > 0)
+            follower = Follower.BARE_KEY if bare_keys else Follower.QUOTED_KEY
+        extent = string_extent(self._text, self._at, follower, cut=self._known_cut, pay=self._pay)
+        if extent is None:
+            self._cut, self._at = True, len(self._text)
+            return _CUT
+        self._pay((extent.end - extent.begin) // 16)
+        self._at = extent.after
+        return decode_escapes(self._text[extent.begin : extent.end])

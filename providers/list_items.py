@@ -1,7 +1,6 @@
 """From one marked stretch of lines to one proposal: where its text ends and its reason begins."""
 
 import re
-from dataclasses import replace
 
 from providers.lenient_json import LenientReader
 from providers.list_markers import marker_of
@@ -51,8 +50,7 @@ def item_of(body: str, following: list[str]) -> Proposal | None:
     if not text:
         return None
     rationale = (reasons or [reason or " ".join(rest)])[0]
-    item = item_from_pairs([("text", text), ("rationale", rationale), *(("answer", answer) for answer in answers[:1])])
-    return replace(item, text=text) if item else None
+    return item_from_pairs([("text", text), ("rationale", rationale), *(("answer", answer) for answer in answers[:1])])
 
 
 def unwrap(text: str) -> str:

@@ -9,30 +9,14 @@ from providers.list_markers import sequence_position
 from providers.markup import is_html_page, read_delimited, read_elements, read_records, read_table
 from providers.proposal_items import NOTHING, Reading, tidy
 from providers.prose_lists import STRONG, WEAK, headed, listed, rows_of, single
+from providers.reply_text import normalise
 from providers.types import Proposal
 
 __all__ = ["parse_prose_to_proposals", "read_prose"]
 
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*([\w+#.-]*)[^\n`]*\Z")
-_TEXT_LANGUAGES = frozenset(
-    {
-        "",
-        "text",
-        "txt",
-        "plaintext",
-        "markdown",
-        "md",
-        "yaml",
-        "yml",
-        "xml",
-        "html",
-        "csv",
-        "tsv",
-        "toml",
-        "json",
-        "list",
-    }
-)
+_TEXT_LANGUAGES = frozenset(["", *"text txt plaintext markdown md yaml yml xml html csv tsv toml json list".split()])
+"""Languages of fences that may hold the list itself; anything else is code."""
 _WRAPPER_LINE = re.compile(
     r"^[ \t]*</?[\w-]{1,30}>[ \t]*$|</?(?:answer|final_?answer|output|response|result|solution)>",
     re.MULTILINE | re.IGNORECASE,
@@ -66,7 +50,7 @@ def parse_prose_to_proposals(text: str, limit: int | None = None) -> list[Propos
     """
     if not isinstance(text, str):
         return []
-    return tidy(read_prose(text.strip(), cut=False), limit)
+    return tidy(read_prose(normalise(text).strip(), cut=False), limit)
 
 
 def read_prose(text: str, *, cut: bool, nesting: int = 0) -> Reading:
@@ -173,7 +157,8 @@ def _between(paragraph: str, run: list[re.Match[str]]) -> list[Proposal]:
     separated = all(_JOINT.search(piece) or piece.endswith((".", "。", "!", "！")) for piece in pieces[:-1])
     if (before and not before.endswith(_BEFORE_FIRST)) and not separated:
         return []
-    texts = [" ".join(_JOINT.sub("", piece).split()) for piece in pieces]
+    pieces = [*(_JOINT.sub("", piece) for piece in pieces[:-1]), pieces[-1]]
+    texts = [" ".join(piece.split()) for piece in pieces]
     if sum(1 for text in texts if len(text.split()) < 2 and text.isascii()) > len(texts) // 3 or not all(texts):
         return []
     return [Proposal(text=text) for text in texts]

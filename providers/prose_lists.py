@@ -17,6 +17,8 @@ _NESTED_INDENT = 2
 _LARGEST_STEP = 3
 """Numbers of one list may skip, but not further."""
 _WHOLE_ENDS = tuple(".!?。！？…।؟)]}\"'”’`*|")
+_MOST_ITEMS = 500
+"""Items of one list that are read; nobody asks for more."""
 _QUOTE_PREFIX = re.compile(r"(?:>[ \t]?)+")
 
 
@@ -191,7 +193,7 @@ def _bulleted(rows: list[Row]) -> list[list[Row]]:
 
 def _items(rows: list[Row], group: list[Row], *, cut: bool) -> list[Proposal]:
     items: list[Proposal] = []
-    for position, row in enumerate(group):
+    for position, row in enumerate(group[:_MOST_ITEMS]):
         last = position + 1 == len(group)
         end = _end_of_last(rows, row) if last else group[position + 1].index
         following = [" " * other.indent + other.text for other in rows[row.index + 1 : end] if _belongs(other)]

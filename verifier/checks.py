@@ -3,9 +3,11 @@
 A check is data (`verifier.types.Check`). `parse_check` reads one from JSON, `parse_check_argument` from a command line,
 `compile_check` refuses early what can never run, and `run_checks` holds a candidate against a list of them. Every outcome is
 one of `pass`, `fail`, `error` (the check could not run: nothing is known) and `not_applicable` (there is no answer to check).
+Checks that run code are read here like the others, but run only in `verifier.code_checks`.
 """
 
 import json
+import shlex
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +19,7 @@ from typing import Any, get_args
 
 from verifier import pattern as regex
 from verifier.answers import exact_number, normal_form
+from verifier.code_spec import CODE_OFF, command_words, python_code, read_words
 from verifier.errors import CheckError
 from verifier.numbers import six_digits
 from verifier.schema import MAX_SCHEMA_CHARS, NotJson, compile_schema
@@ -27,11 +30,10 @@ SHOWN = 500
 """Characters of what was observed and expected that a result keeps."""
 KINDS: tuple[CheckKind, ...] = get_args(CheckKind)
 TARGETS: tuple[CheckTarget, ...] = get_args(CheckTarget)
-CODE_KINDS = ("python", "command")
-"""Kinds that would run code."""
 
 _KEYS = ("kind", "value", "target", "options", "id")
 _MAX_DIGITS = 4_000
+_OPTIONS: dict[str, tuple[str, ...]] = {"numeric": ("rel", "abs"), "python": ("program",)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +43,10 @@ class Finding:
     outcome: CheckOutcome
     observed: str = ""
     message: str = ""
+
+
+NO_ANSWER = Finding(outcome="not_applicable", message="the candidate carries no answer")
+"""What a check of the answer says where there is none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,7 +108,10 @@ def parse_checks(specs: Sequence[Mapping[str, Any] | Check]) -> tuple[Check, ...
 
 
 def parse_check_argument(argument: str) -> Check:
-    """Read a check from `KIND:VALUE`; the value of `json_schema` is JSON, or `@` and the path of a file that holds it.
+    """Read a check from `KIND:VALUE`.
+
+    The value of `json_schema` is JSON, or `@` and the path of a file that holds it; that of `command` is a JSON list of
+    words, or words quoted as for a shell, which is never asked.
 
     Raises:
         CheckError: naming the field and the fix.
@@ -113,7 +122,8 @@ def parse_check_argument(argument: str) -> Check:
             f"{argument[:80]!r} is not KIND:VALUE, as in numeric:42; kinds: {', '.join(KINDS)}", field="check"
         )
     kind = kind.strip()
-    return parse_check({"kind": kind, "value": _read_schema(value) if kind == "json_schema" else value})
+    read = {"json_schema": _read_schema, "command": read_words}.get(kind)
+    return parse_check({"kind": kind, "value": read(value) if read else value})
 
 
 def compile_check(check: Check) -> CompiledCheck:
@@ -123,8 +133,6 @@ def compile_check(check: Check) -> CompiledCheck:
         CheckError: it can never run: unknown kind, target or option, a pattern that RE2 refuses, a schema that is not valid,
             a value that is no number. The text names the field and the fix.
     """
-    if check.kind in CODE_KINDS:
-        raise CheckError(f"{check.kind} checks are not available in this version; use {', '.join(KINDS)}", field="kind")
     if check.kind not in KINDS:
         raise CheckError(f"{check.kind!r} is unknown; use one of {', '.join(KINDS)}", field="kind")
     if check.target not in TARGETS:
@@ -133,7 +141,7 @@ def compile_check(check: Check) -> CompiledCheck:
         raise CheckError("is no text; give a short name", field="id")
     if not isinstance(check.options, Mapping):
         raise CheckError("is no object; numeric takes {rel, abs}", field="options")
-    allowed = ("rel", "abs") if check.kind == "numeric" else ()
+    allowed = _OPTIONS.get(check.kind, ())
     for option in check.options:
         if option not in allowed:
             hint = f"use {' or '.join(allowed)}" if allowed else f"{check.kind} takes none"
@@ -148,7 +156,7 @@ def default_id(index: int) -> str:
 
 
 def run_checks(candidate: Candidate, checks: Sequence[Check]) -> tuple[CheckResult, ...]:
-    """Hold a candidate against every check, in their order; never raises."""
+    """Hold a candidate against every check, in their order; never raises and runs no code."""
     return tuple(_run(candidate, check, check.id or default_id(index)) for index, check in enumerate(checks))
 
 
@@ -168,24 +176,31 @@ def _given(spec: Mapping[str, Any], field: str, default: Any) -> Any:
 
 
 def _run(candidate: Candidate, check: Check, check_id: str) -> CheckResult:
-    text = candidate.proposal.answer if check.target == "answer" else candidate.proposal.text
+    text = target_text(candidate, check)
     expected = ""
     try:
         compiled = compile_check(check)
         expected = compiled.expected
-        if text is None:
-            finding = Finding(outcome="not_applicable", message="the candidate carries no answer")
-        else:
-            finding = compiled.test(text)
+        finding = NO_ANSWER if text is None else compiled.test(text)
     except CheckError as error:
         finding = Finding(outcome="error", message=str(error))
+    return check_result(check, check_id, expected, finding)
+
+
+def target_text(candidate: Candidate, check: Check) -> str | None:
+    """Return what the check is held against; None where the candidate carries no answer."""
+    return candidate.proposal.answer if check.target == "answer" else candidate.proposal.text
+
+
+def check_result(check: Check, check_id: str, expected: str, finding: Finding) -> CheckResult:
+    """Return a finding as it is kept, its texts cut to `SHOWN` characters."""
     return CheckResult(
         check_id=check_id,
         kind=check.kind,
         target=check.target,
         outcome=finding.outcome,
         observed=_cut(finding.observed),
-        expected=expected,
+        expected=_cut(expected),
         message=_cut(finding.message),
     )
 
@@ -254,12 +269,26 @@ def _compile_json_schema(check: Check) -> tuple[str, Callable[[str], Finding]]:
     return json.dumps(check.value, ensure_ascii=False), test
 
 
+def _compile_python(check: Check) -> tuple[str, Callable[[str], Finding]]:
+    return python_code(check), _not_run
+
+
+def _compile_command(check: Check) -> tuple[str, Callable[[str], Finding]]:
+    return f"{shlex.join(command_words(check))} ends with exit code 0", _not_run
+
+
+def _not_run(text: str) -> Finding:
+    return Finding(outcome="error", observed=text, message=CODE_OFF)
+
+
 _COMPILERS: dict[CheckKind, Compiler] = {
     "regex": _compile_regex,
     "equals": _compile_equals,
     "contains": _compile_contains,
     "numeric": _compile_numeric,
     "json_schema": _compile_json_schema,
+    "python": _compile_python,
+    "command": _compile_command,
 }
 
 

@@ -4,99 +4,18 @@
 
 in log odds, so that softmax(score) is the probability of each group. Executable checks decide before opinions do; an opinion
 enters with a weight that verified outcomes have earned it (`verifier.opinion`). Where programs were run against generated,
-hence noisy, tests, agreement of behaviour takes the place of the votes: after Chen et al. 2022, "CodeT", arXiv:2207.10397,
-section 2.3, whose product of group size and passed tests is replaced by weighted tests and support from similar groups.
+hence noisy, tests, agreement of behaviour (`verifier.behaviour`) takes the place of the votes.
 """
 
 import math
-from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
-from verifier.tuned import (
-    COPY_TEMPERATURE,
-    COPY_WEIGHT,
-    ENOUGH_PROGRAMS,
-    FEW_PROGRAMS,
-    MASS_POWER,
-    MOST_PROGRAMS,
-    OVERLAP_POWER,
-    PASS_BONUS,
-    STEADY_ROUNDS,
-    VOTE_WEIGHT,
-)
+from verifier.tuned import COPY_TEMPERATURE, COPY_WEIGHT, PASS_BONUS, VOTE_WEIGHT
 
 Basis = Literal["checks", "votes", "judge", "process", "heuristic"]
 Opinion = Literal["judge", "process", "heuristic"]
-
-
-def best_behaviour(
-    sizes: Sequence[int],
-    passed: Sequence[AbstractSet[Hashable]],
-    *,
-    overlap_power: float = OVERLAP_POWER,
-    mass_power: float = MASS_POWER,
-) -> list[float]:
-    """Return a score for every group of programs that pass the same generated tests; -inf where nothing is passed.
-
-    A test weighs as much as the share of live programs that pass it. A group scores by the weight of what it passes and by the
-    programs that support it: its own and, by the overlap of the passed weight, those of similar groups. Never the most tests
-    passed: among many programs that maximum finds the outlier. With fewer than `FEW_PROGRAMS` programs the score is
-    ln(sqrt(size) x tests passed).
-
-    Args:
-        sizes: Programs of each group.
-        passed: The tests that each group passes, one set a group.
-        overlap_power: Exponent of the overlap.
-        mass_power: Exponent of the passed weight.
-    """
-    if sum(sizes) < FEW_PROGRAMS:
-        return [
-            0.5 * math.log(n) + math.log(len(tests)) if tests else -math.inf
-            for n, tests in zip(sizes, passed, strict=True)
-        ]
-    live = sum(n for n, tests in zip(sizes, passed, strict=True) if tests)
-    count: Counter[Hashable] = Counter()
-    for n, tests in zip(sizes, passed, strict=True):
-        for test in tests:
-            count[test] += n  # whole numbers: sums do not depend on the order in which a set is walked
-    mass = [sum(count[test] for test in tests) for tests in passed]
-
-    def support(c: int) -> float:
-        both = (sum(count[test] for test in passed[c] & tests) for tests in passed)
-        return math.fsum(
-            sizes[d] * (shared / (mass[c] + mass[d] - shared)) ** overlap_power for d, shared in enumerate(both) if shared
-        )
-
-    return [
-        math.log(support(c)) + mass_power * math.log(mass[c] / live) if tests else -math.inf
-        for c, tests in enumerate(passed)
-    ]
-
-
-def winning_behaviour(sizes: Sequence[int], scores: Sequence[float]) -> int:
-    """Return the index of the group that wins: the best score, then the larger, then the first seen.
-
-    Where no group passes anything that is the largest. Inside it, take the program generated first.
-
-    Raises:
-        ValueError: There is no group.
-    """
-    return max(range(len(sizes)), key=lambda c: (scores[c], sizes[c], -c))
-
-
-def settled(winners: Sequence[bool], programs: int) -> bool:
-    """Say whether to stop drawing rounds of programs and tests.
-
-    Args:
-        winners: For each round in order, whether its winner behaved as the winner of the round before did, on the tests
-            of the later one; False for the first.
-        programs: Programs drawn in all.
-    """
-    steady = len(winners) >= STEADY_ROUNDS and all(winners[1 - STEADY_ROUNDS :])
-    return programs >= MOST_PROGRAMS or (steady and programs >= ENOUGH_PROGRAMS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,7 +29,7 @@ class Group:
     recall: float | None = None
     """Share in [0, 1] of wrong answers that the check finds; None = a check to be believed."""
     behaviour: float | None = None
-    """Score by `best_behaviour`, in place of the votes."""
+    """Score by `verifier.behaviour.best_behaviour`, in place of the votes."""
     opinions: Mapping[Opinion, float] = field(default_factory=dict)
     """Kind of scorer -> its standardised score z (`verifier.opinion.standardise`); absent = it gave none."""
 
@@ -187,7 +106,9 @@ def combine(
     return Combined(
         terms=terms,
         winner=order[0],
-        probabilities=tuple(share / total if total else 1 / len(standing) * (c in standing) for c, share in enumerate(odds)),
+        probabilities=tuple(
+            share / total if total else 1 / len(standing) * (c in standing) for c, share in enumerate(odds)
+        ),
         basis=_basis(terms[order[0]], terms[order[1]] if len(order) > 1 else Terms()),
     )
 
@@ -208,5 +129,6 @@ def _hard(group: Group) -> float | None:
 
 def _basis(winner: Terms, other: Terms) -> Basis:
     names: tuple[Basis, ...] = ("checks", "votes", "judge", "process", "heuristic")
-    ahead = [ours - theirs for ours, theirs in zip(winner.values(), other.values(), strict=True)]
+    pairs = zip(winner.values(), other.values(), strict=True)
+    ahead = [0.0 if ours == theirs else ours - theirs for ours, theirs in pairs]  # both may be -inf
     return names[max(range(len(names)), key=lambda at: (ahead[at], -at))]

@@ -2,7 +2,8 @@
 
 VerifierError
 ├── CheckError           a check cannot be used as it was given; the text names the field and the fix
-└── NoCandidatesError    there is nothing to choose from: no sample, or every sample abstained
+├── NoCandidatesError    there is nothing to choose from: no sample, or every sample abstained
+└── SandboxRefused       code was not run, because it could not be shut in
 """
 
 
@@ -25,3 +26,7 @@ class CheckError(VerifierError):
 
 class NoCandidatesError(VerifierError):
     """Nothing can win: no sample was drawn, or none of them carries an answer that could be read."""
+
+
+class SandboxRefused(VerifierError):
+    """A wall of the sandbox is missing here, so that nothing was run; the text says which."""

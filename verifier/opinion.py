@@ -89,7 +89,7 @@ class OpinionWeight:
         Raises:
             ValueError: These are not three numbers that `dump` can have written.
         """
-        if len(numbers) != 3 or not all(isinstance(x, (int, float)) and math.isfinite(x) for x in numbers):
+        if len(numbers) != 3 or not all(math.isfinite(x) for x in numbers):
             raise ValueError("the weight of an opinion is three numbers: b, precision, outcomes")
         b, precision, outcomes = numbers
         if b < 0 or precision <= 0 or outcomes < 0 or outcomes != int(outcomes):

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from providers.types import Proposal, Source, Usage
 
-CheckKind = Literal["regex", "equals", "contains", "numeric", "json_schema"]
+CheckKind = Literal["regex", "equals", "contains", "numeric", "json_schema", "python", "command"]
 CheckTarget = Literal["answer", "step"]
 CheckOutcome = Literal["pass", "fail", "error", "not_applicable"]
 
@@ -19,10 +19,10 @@ class Check:
 
     kind: CheckKind
     value: Any
-    """The pattern, text, number or JSON Schema to hold the target against."""
+    """The pattern, text, number or JSON Schema to hold the target against; Python code, or the words of a command."""
     target: CheckTarget = "answer"
     options: Mapping[str, Any] = field(default_factory=dict)
-    """`numeric`: `rel` and `abs` tolerance, both 0 by default."""
+    """`numeric`: `rel` and `abs` tolerance, both 0 by default. `python`: `program`, false by default."""
     id: str = ""
     """Name in the evidence; `check1`, `check2`, ... where the user gave none."""
 
@@ -57,6 +57,24 @@ class Check:
     def json_schema(cls, schema: Mapping[str, Any], *, target: CheckTarget = "answer") -> "Check":
         """The target is JSON text that the schema (draft 2020-12) accepts."""
         return cls(kind="json_schema", value=dict(schema), target=target)
+
+    @classmethod
+    def python(cls, code: str, *, program: bool = False, target: CheckTarget = "answer") -> "Check":
+        """The code runs to its end without an error, and its last expression, where it ends in one, is true.
+
+        It sees the target as the text `answer` (with target `step`: `text`). With `program` the target is a Python
+        program: it runs first, and the code, its unit tests, sees the program's names. Runs only where the process's
+        configuration allows code.
+        """
+        return cls(kind="python", value=code, target=target, options={"program": True} if program else {})
+
+    @classmethod
+    def command(cls, argv: Sequence[str], *, target: CheckTarget = "answer") -> "Check":
+        """The command ends with exit code 0; the target is on its standard input and in the file that `{answer}` names.
+
+        Never read by a shell. Runs only where the process's configuration allows code.
+        """
+        return cls(kind="command", value=tuple(argv), target=target)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,11 +11,12 @@ class Mulberry32:
     """
 
     def __init__(self, seed: int) -> None:
-        self._state = seed & MASK
+        self.state = seed & MASK
+        """The 32-bit word; may be set to go back."""
 
     def __call__(self) -> float:
         """Return the next number in [0, 1), a multiple of 2^-32."""
-        self._state = a = (self._state + 0x6D2B79F5) & MASK
+        self.state = a = (self.state + 0x6D2B79F5) & MASK
         t = ((a ^ a >> 15) * (1 | a)) & MASK
         t = ((t + (((t ^ t >> 7) * (61 | t)) & MASK)) & MASK) ^ t
         return (t ^ t >> 14) / 4294967296

@@ -1,6 +1,5 @@
 """`booster sessions`: look at journalled sessions, go on with them, stop, export or delete them."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +15,7 @@ from booster.cli.shared import (
     load_settings,
     print_json,
     progress,
+    run_async,
     show_result,
 )
 from booster.redact import printable
@@ -32,7 +32,7 @@ def _with_booster(config: Path | None, secrets: Path | None, work: Callable[[Any
         async with Booster.open(load_settings(config, secrets)) as booster:
             return await work(booster)
 
-    return asyncio.run(opened())
+    return run_async(opened())
 
 
 @app.command("list")
@@ -80,7 +80,7 @@ def resume(
 def cancel(session: SessionId, config: ConfigFile = None, secrets: SecretsFile = None) -> None:
     """Stop a session, also one that another process works on; its state is kept."""
     _with_booster(config, secrets, lambda booster: booster.cancel(session))
-    print(f"{session} will stop before its next call")
+    print(f"{session} is told to stop; `booster sessions resume {session}` goes on with it")
 
 
 @app.command()

@@ -1,17 +1,24 @@
 """What several commands need: options, settings, results on stdout, progress on stderr."""
 
+import asyncio
 import json
+import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from booster.redact import printable
 from booster.result import SolveResult
 from booster.settings import Settings
+
+T = TypeVar("T")
+
+EXIT_TERMINATED = 128 + signal.SIGTERM
+"""What shells report of a program that SIGTERM ended."""
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="Read this configuration file instead of looking for one.")]
 SecretsFile = Annotated[Path | None, typer.Option("--secrets", help="Read this secrets file instead of looking for one.")]
@@ -25,6 +32,32 @@ def load_settings(config: Path | None, secrets: Path | None) -> Settings:
     for warning in settings.warnings:
         print(f"booster: warning: {warning}", file=sys.stderr)
     return settings
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """Run work to its end; SIGTERM withdraws it as Ctrl-C does, so that it can save its state first.
+
+    Raises:
+        typer.Exit: SIGTERM ended it; code 143.
+    """
+    return asyncio.run(_terminable(work))
+
+
+async def _terminable(work: Coroutine[Any, Any, T]) -> T:
+    signals: list[int] = []
+    task = asyncio.ensure_future(work)
+
+    def withdraw() -> None:
+        signals.append(signal.SIGTERM)
+        task.cancel()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, withdraw)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if signals:
+            raise typer.Exit(EXIT_TERMINATED) from None
+        raise
 
 
 def print_json(document: Any) -> None:

@@ -7,7 +7,17 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from booster.cli.shared import AsJson, ConfigFile, Quiet, SecretsFile, exit_code, load_settings, progress, show_result
+from booster.cli.shared import (
+    AsJson,
+    ConfigFile,
+    Quiet,
+    SecretsFile,
+    exit_code,
+    load_settings,
+    progress,
+    run_async,
+    show_result,
+)
 
 
 def solve(
@@ -57,7 +67,7 @@ def solve(
         except OutputPathError as error:
             raise UsageError(f"--out: {error}", field="--out") from error
     with progress(quiet) as listener:
-        result = asyncio.run(_solve(settings, task, listener, options))
+        result = run_async(_solve(settings, task, listener, options))
     if out is not None:
         write_user_file(out, result.to_json() if out_format == "json" else result.to_text())
     show_result(result, as_json=as_json)
@@ -68,4 +78,10 @@ async def _solve(settings: Any, task: str, listener: Any, options: dict[str, Any
     from booster.app import Booster
 
     async with Booster.open(settings) as booster:
-        return await booster.solve(task, listener=listener, **options)
+        session_id = await booster.begin(task, listener=listener, **options)
+        try:
+            return await booster.wait(session_id)
+        except asyncio.CancelledError:
+            await booster.cancel(session_id)
+            print(f"booster: stopped; `booster sessions resume {session_id}` goes on with it", file=sys.stderr)
+            raise

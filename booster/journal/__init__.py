@@ -13,13 +13,16 @@ from booster.journal.codec import Redact, identity
 from booster.journal.errors import JournalError, SessionBusy, SessionTaken, StateConflict, UnknownSession
 from booster.journal.ledger import SessionLedger
 from booster.journal.memory import MemoryJournal
+from booster.journal.recorder import Listener, Recorder
 from booster.journal.types import Event, Journal, SessionRecord
 
 __all__ = [
     "Event",
     "Journal",
     "JournalError",
+    "Listener",
     "MemoryJournal",
+    "Recorder",
     "SessionBusy",
     "SessionLedger",
     "SessionRecord",

@@ -1,12 +1,14 @@
 """From plain values to the text that is stored, and back. Everything stored passes through the redaction here.
 
-Strings are redacted one by one before they become JSON: a pattern that eats a quote can then never break the document,
-and a secret that JSON would escape (a key with line breaks) is still recognised.
+Strings are redacted before they become JSON: a pattern that eats a quote can then never break the document, and a secret
+that JSON would escape (a key with line breaks) is still recognised. Since most documents hold no secret, all their strings
+are first looked through at once.
 """
 
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +16,7 @@ from booster.journal.errors import JournalError
 from providers.types import Call, Message, Reply, Usage
 
 Redact = Callable[[str], str]
-"""Replaces secrets in a text; must be idempotent."""
+"""Replaces secrets in a text; must be idempotent, and find them also where the text is a line among others."""
 
 PROMPT_CHARS = 4_000
 """Longest prompt or reply that is kept as a raw sample, in characters, its mark included."""
@@ -43,6 +45,7 @@ class Codec:
 
     def __init__(self, redact: Redact = identity) -> None:
         self.redact = redact
+        self._latest: Asked | None = None
 
     def plain(self, value: Any) -> Any:
         """Return a deep copy made of JSON's own types, every string redacted.
@@ -50,22 +53,29 @@ class Codec:
         Raises:
             JournalError: something in it has no JSON form (a NaN, a set, a dataclass, a key that is no string).
         """
+        texts: list[str] = []
+        copy = _copied(value, texts)
+        together = "\n".join(texts)
+        return copy if self.redact(together) == together else self._redacted(copy)
+
+    def _redacted(self, value: Any) -> Any:
+        """Return a copy of JSON's own types with every string redacted."""
         if isinstance(value, str):
             return self.redact(value)
-        if value is None or isinstance(value, bool | int):
-            return value
-        if isinstance(value, float) and value - value == 0:
-            return value
-        if isinstance(value, Mapping):
-            return {self._key(key): self.plain(item) for key, item in value.items()}
-        if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
-            return [self.plain(item) for item in value]
-        raise JournalError(f"only plain JSON can be journalled, not {value!r:.100}")
+        if isinstance(value, dict):
+            return {self.redact(key): self._redacted(item) for key, item in value.items()}
+        return [self._redacted(item) for item in value] if isinstance(value, list) else value
 
-    def _key(self, key: object) -> str:
-        if not isinstance(key, str):
-            raise JournalError(f"only strings can be keys in the journal, not {key!r:.100}")
-        return self.redact(key)
+    def asked(self, call: Call) -> "Asked":
+        """Return what the ledger keeps of a call's request; samples of one prompt, drawn side by side, share it."""
+        if self._latest is None or not self._latest.is_of(call):
+            self._latest = Asked(
+                call=call,
+                request_hash=self.request_hash(call),
+                prompt=self.prompt(call),
+                prompt_chars=prompt_chars(call),
+            )
+        return self._latest
 
     def request_hash(self, call: Call) -> str:
         """Return the SHA-256 (hex) of what the model would be asked; a round through JSON does not change it.
@@ -80,6 +90,52 @@ class Codec:
         return cut(
             "\n\n".join(f"[{message.get('role', '')}]\n{self.redact(_content(message))}" for message in call.messages)
         )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """What the journal keeps of a request."""
+
+    call: Call
+    request_hash: str
+    prompt: str
+    prompt_chars: int
+
+    def is_of(self, call: Call) -> bool:
+        """Say whether the call asks the very same; equal contents in other objects are not compared."""
+        mine = self.call
+        return (
+            mine.messages is call.messages
+            and mine.request is call.request
+            and mine.model == call.model
+            and mine.max_tokens == call.max_tokens
+        )
+
+
+def _copied(value: Any, texts: list[str]) -> Any:
+    """Return a deep copy made of JSON's own types, and add every string in it to `texts`."""
+    kind = type(value)
+    if kind is str:
+        texts.append(value)
+        return value
+    if value is None or kind is bool or kind is int:
+        return value
+    if kind is float and value - value == 0:
+        return value
+    if isinstance(value, Mapping):
+        copy = {}
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise JournalError(f"only strings can be keys in the journal, not {key!r:.100}")
+            texts.append(key)
+            copy[key] = _copied(item, texts)
+        return copy
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
+        return [_copied(item, texts) for item in value]
+    for plainer in (str, int, float):
+        if isinstance(value, plainer) and (kind is not float):
+            return _copied(plainer(value), texts)
+    raise JournalError(f"only plain JSON can be journalled, not {value!r:.100}")
 
 
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))

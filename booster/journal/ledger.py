@@ -18,7 +18,7 @@ from booster.journal import account
 from booster.journal.account import LimitKind, Limits, Spend, Tally
 from booster.journal.arrivals import ArrivalGate
 from booster.journal.calls import CallRecord, Repaid
-from booster.journal.codec import Codec, now, prompt_chars
+from booster.journal.codec import Asked, Codec, now
 from booster.journal.writes import CloseCall, OpenCall, WithdrawCall, Write
 from providers.errors import BudgetSpent, CallCancelled, ProviderError
 from providers.types import Call, Reply, Ticket
@@ -94,14 +94,14 @@ class SessionLedger:
             SessionTaken: somebody else owns the session now; nothing was written.
             JournalError: the intent could not be made durable.
         """
-        request_hash = self._codec.request_hash(call)
-        recorded, repaid = self._recall(call.step_key, request_hash)
+        asked = self._codec.asked(call)
+        recorded, repaid = self._recall(call.step_key, asked.request_hash)
         if recorded is not None:
             await self._gate.wait(recorded.arrived or 0)
             return Ticket(call=call, attempt=recorded.attempt, recalled=recorded.reply or recorded.error)
 
         self._check(call)
-        record = self._reserve(call, request_hash, repaid)
+        record = self._reserve(call, asked, repaid)
         row = record.intent_row(self._session_id)
         write = OpenCall(session_id=self._session_id, epoch=self._epoch, row=row, seconds=self.seconds)
         try:
@@ -200,7 +200,7 @@ class SessionLedger:
         if call.deadline is not None and self._loop.time() >= call.deadline:
             raise BudgetSpent(f"the deadline of {call.step_key} has passed", kind="seconds", model=call.model or "")
 
-    def _reserve(self, call: Call, request_hash: str, repaid: Repaid) -> CallRecord:
+    def _reserve(self, call: Call, asked: Asked, repaid: Repaid) -> CallRecord:
         """Count the attempt before anything is awaited, so that calls side by side cannot share the last one."""
         self._attempts[call.step_key] += 1
         record = CallRecord(
@@ -209,12 +209,12 @@ class SessionLedger:
             epoch=self._epoch,
             role=call.role,
             model=call.model,
-            request_hash=request_hash,
+            request_hash=asked.request_hash,
             repaid=repaid,
             opened=self._next_position(),
             opened_at=now(),
-            prompt=self._codec.prompt(call),
-            prompt_chars=prompt_chars(call),
+            prompt=asked.prompt,
+            prompt_chars=asked.prompt_chars,
         )
         self._records[record.step_key, record.attempt] = record
         return record

@@ -24,6 +24,9 @@ T = TypeVar("T")
 MAX_BATCH = 500
 """Writes that share one commit at most."""
 
+GATHERING_TURNS = 8
+"""Turns of the event loop at most that a commit waits for company, as long as each brings some."""
+
 Work = Callable[[Connection], Any]
 """A rare write that wants the connection to itself; runs in the writing thread."""
 
@@ -102,6 +105,7 @@ class Writer:
         running = True
         while running:
             gathered = [await self._queue.get()]
+            await self._let_gather()
             while len(gathered) < MAX_BATCH and not self._queue.empty():
                 gathered.append(self._queue.get_nowait())
             running = None not in gathered
@@ -114,6 +118,15 @@ class Writer:
                 else:
                     batch.append(queued)
             await self._commit(batch)
+
+    async def _let_gather(self) -> None:
+        """Let those who are about to write do so: turns of the event loop are far cheaper than a commit."""
+        before = -1
+        for _ in range(GATHERING_TURNS):
+            before = self._queue.qsize()
+            await asyncio.sleep(0)
+            if self._queue.qsize() == before:
+                return
 
     async def _work(self, queued: _Queued, work: Work) -> None:
         outcome: Any

@@ -1,6 +1,7 @@
 """Two processes on one journal file: they lose nothing of each other, take nothing from each other, and see each other."""
 
 import json
+import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -68,12 +69,15 @@ def test_two_solves_at_once_on_one_new_journal_lose_nothing(tmp_path: Path) -> N
 
 
 def test_a_session_that_a_living_process_works_on_cannot_be_taken_from_it(tmp_path: Path) -> None:
-    with simulated_model("--latency", "0.4", "--accuracy", "1") as model:
+    with simulated_model("--latency", "0.3", "--accuracy", "1") as model:
         env = configured(tmp_path, model.base_url, **STEPS)
         with solving(env, tmp_path) as process:
+            until_asked(model, 1)
+            process.send_signal(signal.SIGSTOP)  # it waits for the model, and lives for as long as we need
             session_id = kept_session(tmp_path).session_id
             refused = [booster("sessions", verb, session_id, env=env, cwd=tmp_path) for verb in ("resume", "delete")]
             (listed,) = document(booster("sessions", "list", "--json", env=env, cwd=tmp_path))["sessions"]
+            process.send_signal(signal.SIGCONT)
             out, _ = process.communicate(timeout=60)
 
         assert json.loads(out)["usage"]["calls"] == model.count()

@@ -217,10 +217,18 @@ def test_a_users_file_keeps_its_rights_and_the_link_that_leads_to_it(tmp_path: P
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
 
 
-def test_a_device_is_written_to_and_not_replaced() -> None:
-    write_user_file("/dev/null", "text")
+def test_what_is_no_regular_file_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        refuse_user_file(pipe)
+        write_user_file(pipe, "text")
 
-    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+        assert os.read(reader, 100) == b"text"
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
 def test_a_users_path_that_cannot_work_is_refused_beforehand_and_when_written(tmp_path: Path) -> None:

@@ -55,8 +55,9 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     """Call a tool that succeeds and return its document."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, text_of(result)
-    assert result.structured_content is not None
-    return result.structured_content
+    document: dict[str, Any] | None = result.structured_content
+    assert document is not None
+    return document
 
 
 async def refusal(client: Client, tool: str, **arguments: Any) -> str:
