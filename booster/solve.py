@@ -65,6 +65,8 @@ def stop_reason(session: Session, parts: Parts) -> StopReason | None:
         return None
     if standing(session).settled or (session.steps and session.steps[-1].answer is not None):
         return "answered"
+    if limit == "deadline":
+        return limit  # it cut the last iteration short, whatever else holds
     if session.stagnant:
         return "stagnation"
     if session.iteration >= session.iterations:

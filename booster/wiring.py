@@ -68,8 +68,7 @@ class Wiring:
         every = self._rungs(self._direct, config, sampler) if config.provider != "simulated" else []
         if budget.cost_usd is None:
             return
-        named = [model for model in (config.fast_model, config.strong_model, *config.models) if model]
-        for model in named or [provider.default_model for provider in every]:
+        for model in _asked(config, every):
             if model not in self._prices and model.partition("/")[2] not in self._prices:
                 raise UsageError(
                     f"budget.costUsd: the price of the model {model!r} is not known; add it to `prices` in config.json, "
@@ -102,6 +101,16 @@ class Wiring:
             self._simulated = OpenAICompatible(place, concurrency=self._settings.max_concurrency)
             self._stack.push_async_callback(self._simulated.aclose)
         return [self._simulated]
+
+
+def _asked(config: Config, providers: Sequence[Provider]) -> list[str]:
+    """Return every model that a solve may come to ask, in the order in which it would."""
+    deep = config.models or (config.strong_model,)
+    wanted = [*deep, *((config.fast_model,) if config.fast_model else config.models or (None,))]
+    named = [model for model in wanted if model]
+    # A provider asked in the place of another one, or for no model in particular, takes its own.
+    own = [provider.default_model for provider in providers] if None in wanted or len(providers) > 1 else []
+    return list(dict.fromkeys([*named, *own]))
 
 
 def _configured(settings: Settings) -> list[Provider]:

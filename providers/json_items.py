@@ -29,7 +29,7 @@ _CLOSED_KEYS = frozenset(RATIONALE_KEYS) | frozenset(
     "error errors refusal thinking thoughts analysis scratchpad reflection schema properties".split()
 )
 """Keys whose lists are never steps: failures, thinking, reasons, schemas."""
-_MESSAGE_PARTS = frozenset({"text", "output_text"})
+_MESSAGE_PARTS = ("text", "output_text")
 _MAX_DEPTH = 10
 
 _ENUMERATED = re.compile(r"(\D{0,40}?)(\d{1,3})(\D{0,10})")

@@ -29,7 +29,7 @@ RATIONALE_KEYS = (
 ANSWER_KEYS = ("answer", "finalanswer")
 
 _TEXT_KEYS = STRONG_TEXT_KEYS + WEAK_TEXT_KEYS
-_SCHEMA_TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean"})
+_SCHEMA_TYPES = ("object", "array", "string", "number", "integer", "boolean")
 _ORDINAL_ONLY = re.compile(r"\W*(?:[^\W\d]{1,20}\W{0,3})?\d{1,3}\W*")
 _PLACEHOLDER = re.compile(
     r"<(?!.*</).*>|\[[^\[\]]*\]|\{+[^{}]*\}+|[\"']?(?:string|text|str)[\"']?", re.DOTALL | re.IGNORECASE

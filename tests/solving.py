@@ -88,9 +88,7 @@ async def a_booster(
     if providers is None:
         providers = [] if script is None else [ScriptedProvider(script, delay=delay)]
     url = "memory:" if home is None else f"sqlite:///{home / 'booster.db'}"
-    effective = Settings(
-        home=home or Path("unused"), journal_url=url, config=Config.parse(config or {})[0], **settings
-    )
+    effective = Settings(home=home or Path("unused"), journal_url=url, config=Config.parse(config or {})[0], **settings)
     async with Booster.open(effective, providers=providers) as booster:
         yield booster
 

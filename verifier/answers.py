@@ -10,6 +10,7 @@ import re
 import unicodedata
 from datetime import date
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from verifier import notation
@@ -87,6 +88,7 @@ def normal_form(text: str) -> str:
     return folded if number is None else six_digits(number)
 
 
+@lru_cache(maxsize=512)
 def vote_key(text: str) -> str:
     """Return the key by which answers are grouped in a vote; it groups only where the writings surely mean the same.
 

@@ -78,13 +78,14 @@ def winning_behaviour(sizes: Sequence[int], scores: Sequence[float]) -> int:
     return max(range(len(sizes)), key=lambda c: (scores[c], sizes[c], -c))
 
 
-def settled(winners: Sequence[bool], programs: int) -> bool:
+def settled(winners: Sequence[bool], programs: int, *, rounds: int = STEADY_ROUNDS) -> bool:
     """Say whether to stop drawing rounds of programs and tests.
 
     Args:
         winners: For each round in order, whether its winner behaved as the winner of the round before did, on the tests
             of the later one; False for the first.
         programs: Programs drawn in all.
+        rounds: Rounds that the same behaviour must win in a row, at least 2.
     """
-    steady = len(winners) >= STEADY_ROUNDS and all(winners[1 - STEADY_ROUNDS :])
+    steady = len(winners) >= rounds and all(winners[1 - rounds :])
     return programs >= MOST_PROGRAMS or (steady and programs >= ENOUGH_PROGRAMS)

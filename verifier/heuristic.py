@@ -153,6 +153,7 @@ def _has_marker(text: str, marker: str) -> bool:
     return False
 
 
+@lru_cache(maxsize=512)
 def _content(text: str) -> frozenset[str]:
     """Return the words of content: five letters or more, and pairs of neighbours in scripts without spaces."""
     found = tokens(text)

@@ -149,9 +149,7 @@ class Filter(Router):
 
     def learn(self, *, critical: bool, deep: bool) -> None:
         """Condition on the truth."""
-        joint = [
-            share * max(1e-6, p if critical else 1 - p) for share, p in zip(self._belief, self._each, strict=True)
-        ]
+        joint = [share * max(1e-6, p if critical else 1 - p) for share, p in zip(self._belief, self._each, strict=True)]
         self._belief = [value / sum(joint) for value in joint]
 
 
@@ -181,9 +179,7 @@ def play(arm: Chooser, episode: Episode, draw: Callable[[], float]) -> list[bool
     return right
 
 
-def attempt(
-    start: int, difficulty: float, remaining: float, draw: Callable[[], float]
-) -> tuple[bool, float, int]:
+def attempt(start: int, difficulty: float, remaining: float, draw: Callable[[], float]) -> tuple[bool, float, int]:
     """Try a step, one level higher each time; return success, what was spent, and the last level."""
     level = 0 if start > 1 and remaining < COSTS[TOP] else start
     spent = 0.0

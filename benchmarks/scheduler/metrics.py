@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import mean, stdev
 
 
@@ -37,12 +38,12 @@ def recovery_curve(estimates: Sequence[float], critical: Sequence[bool]) -> list
 
 def apgr(curve: Sequence[tuple[float, float]]) -> float:
     """Return the average performance gap recovered: the area under the curve (RouteLLM, arXiv:2406.18665)."""
-    return sum((x1 - x0) * (y0 + y1) / 2 for (x0, y0), (x1, y1) in zip(curve, curve[1:], strict=False))
+    return sum((x1 - x0) * (y0 + y1) / 2 for (x0, y0), (x1, y1) in pairwise(curve))
 
 
 def cpt(curve: Sequence[tuple[float, float]], share: float) -> float:
     """Return the call-performance threshold: the share of System 2 steps that recovers this share of the gap."""
-    for (x0, y0), (x1, y1) in zip(curve, curve[1:], strict=False):
+    for (x0, y0), (x1, y1) in pairwise(curve):
         if y1 >= share:
             return x0 + (x1 - x0) * (share - y0) / (y1 - y0) if y1 > y0 else x0
     return 1.0
@@ -132,7 +133,7 @@ def cheapest_at(points: Sequence[tuple[float, float]], cost: float) -> float:
         hull.append((x, y))
     if cost < hull[0][0]:
         return math.inf
-    for (x0, y0), (x1, y1) in zip(hull, hull[1:], strict=False):
+    for (x0, y0), (x1, y1) in pairwise(hull):
         if cost <= x1:
             return y0 + (y1 - y0) * (cost - x0) / (x1 - x0)
     return hull[-1][1]

@@ -98,9 +98,7 @@ class Subject:
             self._report(decision.decision_id, value, deep=deep, critical=critical, used=used, rework=rework)
         return min(1.0, pollution + (POLLUTION_DEEP if used else POLLUTION_CHEAP)), failed
 
-    def _report(
-        self, decision_id: str, value: float, *, deep: bool, critical: bool, used: bool, rework: bool
-    ) -> None:
+    def _report(self, decision_id: str, value: float, *, deep: bool, critical: bool, used: bool, rework: bool) -> None:
         if self._scored:
             self._session.report(decision_id, observed_criticality=value, used_system2=used, was_deep=used)
         elif deep:
@@ -125,10 +123,14 @@ def knowledge(name: str) -> Answer:
 
     The regime library is frozen; the auction's may refine its prototypes, but neither grow nor flag shifts.
     """
-    native = [Subject(name).run(rule, Mulberry32(seed), tasks=60).mishandled for rule, seed in ((coding, 2201), (ops, 2202))]
+    native = [
+        Subject(name).run(rule, Mulberry32(seed), tasks=60).mishandled for rule, seed in ((coding, 2201), (ops, 2202))
+    ]
     trained = Subject(name)
     trained.run(coding, Mulberry32(2210), tasks=80)
-    own, foreign = (_held(name, trained.policy).run(rule, Mulberry32(2211), tasks=60).mishandled for rule in (coding, ops))
+    own, foreign = (
+        _held(name, trained.policy).run(rule, Mulberry32(2211), tasks=60).mishandled for rule in (coding, ops)
+    )
     numbers = f"own domain {own}, foreign {foreign} (learnt natively: {native[0]}, {native[1]})"
     return Answer("B knowledge: mishandled with a frozen library", name, numbers, foreign >= 2 * own)
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.replay_data import Answered, mmlu_pro, zeroeval
-from booster.cascade import CascadeState, Prices, decide
+from booster.cascade import Prices, decide
+from booster.cascade_state import CascadeState
 
 FIVE = {
     "zeroeval": ("claude-3-haiku-20240307", "Meta-Llama-3.1-8B-Instruct", "Qwen2-7B-Instruct", "gemma-2-9b-it"),

@@ -1,5 +1,6 @@
 """Replaying votes over recorded answers: what a stopping rule draws, and what it then answers."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -82,7 +83,7 @@ def by_beta(threshold: float) -> Wave:
 def beats(v1: int, v2: int) -> float:
     """Return P(p > 1/2) for p distributed as Beta(v1 + 1, v2 + 1), in closed form."""
     n = v1 + v2 + 1
-    return sum(comb(n, i) for i in range(v1 + 1)) / 2**n
+    return sum(comb(n, i) for i in range(v1 + 1)) / float(2**n)
 
 
 def paired(ours: Sequence[float], theirs: Sequence[float]) -> str:
@@ -99,9 +100,9 @@ def bounds(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float
 def spread(values: Sequence[float]) -> float:
     """Return the standard deviation."""
     center = mean(values)
-    return mean([(value - center) ** 2 for value in values]) ** 0.5
+    return math.sqrt(mean([(value - center) ** 2 for value in values]))
 
 
 def _top_two(counts: Counter[str]) -> tuple[int, int]:
-    top = [count for _, count in counts.most_common(2)]
-    return (*top, 0, 0)[:2]
+    first, second, *_ = (*(count for _, count in counts.most_common(2)), 0, 0)
+    return first, second

@@ -155,20 +155,21 @@ def spend(records: Iterable[CallRecord], *, seconds: float) -> Spend:
 def diagnostics(records: Sequence[CallRecord], *, full: bool) -> dict[str, Any]:
     """Return what the calls tell, in camelCase; `last…` describe the latest success and the latest failure to arrive.
 
-    A call that was lost with its process is listed among the failures with kind `lost`. With `full`, `rawSamples`
-    holds the latest prompts and replies.
+    Listed among the failures are also calls that were lost with their process (kind `lost`) and replies that held
+    nothing (kind `empty`, `refusal` or `thinking_truncated`); `failureCount` counts the attempts that ended in an error.
+    With `full`, `rawSamples` holds the latest prompts and replies.
     """
     arrived = sorted(records, key=lambda record: record.arrived or 0)
     done = [record for record in arrived if record.reply is not None]
     failed = [record for record in arrived if record.error is not None]
-    bad = sorted((r for r in records if r.state in ("failed", "lost")), key=lambda r: r.arrived or r.opened)
+    bad = sorted((record for record in records if _brought_nothing(record)), key=lambda r: r.arrived or r.opened)
     last = done[-1] if done else None
     reply = last.reply if last is not None else None
     document: dict[str, Any] = {
         "totalCalls": len(records),
         "successes": len(done),
         "failureCount": len(failed),
-        "lost": len(bad) - len(failed),
+        "lost": sum(record.state == "lost" for record in records),
         "failures": [_failure(record) for record in bad[-MAX_FAILURES:]],
         "repaid": [_repaid(record) for record in records if record.repaid],
         "lastModel": reply.model if reply is not None else None,
@@ -185,15 +186,22 @@ def diagnostics(records: Sequence[CallRecord], *, full: bool) -> dict[str, Any]:
     return document
 
 
+def _brought_nothing(record: CallRecord) -> bool:
+    return record.state in ("failed", "lost") or (record.reply is not None and record.reply.problem is not None)
+
+
 def _failure(record: CallRecord) -> dict[str, Any]:
     """Return one line of the list of failures."""
-    error = record.error
-    if error is None:
-        message = "the process ended while this call was in flight; it may have been charged"
-        kind, status, model, provider, endpoint = "lost", None, record.model, "", ""
-    else:
+    error, reply = record.error, record.reply
+    if error is not None:
         message, kind, status = str(error), error.kind, error.status
         model, provider, endpoint = error.model or record.model, error.provider, error.endpoint
+    elif reply is not None:
+        message, kind, status = "the reply held no content", str(reply.problem), 200
+        model, provider, endpoint = reply.model, reply.provider, ""
+    else:
+        message = "the process ended while this call was in flight; it may have been charged"
+        kind, status, model, provider, endpoint = "lost", None, record.model, "", ""
     return {
         "stepKey": record.step_key,
         "attempt": record.attempt,

@@ -1,25 +1,64 @@
-"""Carries out many writes in one transaction, with one statement a table."""
+"""Carries out many writes in one transaction, with one statement a table.
 
-from collections.abc import Sequence
+The statements are SQLAlchemy's, compiled once for the database, and run on the driver's own cursor: measured on SQLite, a
+transaction of one event takes 0.15 ms of processor time this way and 0.43 ms with SQLAlchemy's `Connection` between.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Dialect, Executable
+from sqlalchemy.exc import DBAPIError
 
 from booster.journal import schema
-from booster.journal.writes import Head, Write, plan_all
+from booster.journal.writes import HEAD, Head, Heads, Row, Rows, Write, plan_all
 
 
-def carry_out(connection: Connection, writes: Sequence[Write]) -> list[Any]:
-    """Write and commit; return one outcome a write: its result, or the exception that refused it.
+class Batch:
+    """The frequent writes in the words of one database.
 
-    Raises:
-        sqlalchemy.exc.SQLAlchemyError: nothing at all was written.
+    Args:
+        dialect: Of the connection that they will run on.
     """
-    with connection.begin():
-        ids = sorted({write.session_id for write in writes})
-        found = connection.execute(schema.SELECT_HEADS, {"ids": ids})
-        heads = {row.id: Head(**row._asdict()) for row in found}
-        rows, outcomes = plan_all(writes, heads)
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._compiled = cache(lambda statement: _Compiled(statement, dialect))
+        self._heads = cache(lambda count: _Compiled(schema.select_heads(count), dialect))
+
+    def carry_out(self, connection: Connection, writes: Sequence[Write]) -> list[Any]:
+        """Write and commit; return one outcome a write: its result, or the exception that refused it.
+
+        Raises:
+            sqlalchemy.exc.SQLAlchemyError: nothing at all was written.
+        """
+        driver = connection.connection
+        with self._translated():
+            cursor = driver.cursor()
+            try:
+                if self._dialect.name == "sqlite":  # the others begin by themselves
+                    cursor.execute("BEGIN IMMEDIATE")
+                heads = self._read_heads(cursor, sorted({write.session_id for write in writes}))
+                rows, outcomes = plan_all(writes, heads)
+                self._store(cursor, rows, heads)
+                driver.commit()
+            except BaseException:
+                driver.rollback()
+                raise
+            finally:
+                cursor.close()
+        return outcomes
+
+    def _read_heads(self, cursor: Any, ids: Sequence[str]) -> Heads:
+        """Return the heads of these sessions and keep others from changing them until the transaction ends."""
+        places = 1 << (len(ids) - 1).bit_length()  # few forms of the statement, whatever the number of sessions
+        names = {f"id{place}": ids[min(place, len(ids) - 1)] for place in range(places)}
+        self._heads(places).run(cursor, [names])
+        return {head[0]: Head(**dict(zip(HEAD, head, strict=True))) for head in cursor.fetchall()}
+
+    def _store(self, cursor: Any, rows: Rows, heads: Heads) -> None:
         touched = [
             {
                 "key_id": head.id,
@@ -41,5 +80,31 @@ def carry_out(connection: Connection, writes: Sequence[Write]) -> list[Any]:
             (schema.UPDATE_HEAD, touched),
         ):
             if parameters:
-                connection.execute(statement, parameters)
-    return outcomes
+                self._compiled(statement).run(cursor, parameters)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Raise the driver's errors as SQLAlchemy's, which have the same names whatever the driver."""
+        base = self._dialect.loaded_dbapi.Error
+        try:
+            yield
+        except base as error:
+            raise DBAPIError.instance(None, None, error, base, dialect=self._dialect) from error
+
+
+class _Compiled:
+    """One statement as the driver takes it."""
+
+    def __init__(self, statement: Executable, dialect: Dialect) -> None:
+        compiled = statement.compile(dialect=dialect)  # type: ignore[attr-defined]  # every statement here has it
+        self._text = str(compiled)
+        self._order: Sequence[str] | None = compiled.positiontup if compiled.positional else None
+
+    def run(self, cursor: Any, rows: Sequence[Row]) -> None:
+        """Execute it for every row."""
+        order = self._order
+        parameters: Sequence[Any] = rows if order is None else [[row[name] for name in order] for row in rows]
+        if len(parameters) == 1:
+            cursor.execute(self._text, parameters[0])
+        else:
+            cursor.executemany(self._text, parameters)

@@ -114,13 +114,10 @@ class Asked:
 
 def _copied(value: Any, texts: list[str]) -> Any:
     """Return a deep copy made of JSON's own types, and add every string in it to `texts`."""
-    kind = type(value)
-    if kind is str:
+    if isinstance(value, str):
         texts.append(value)
         return value
-    if value is None or kind is bool or kind is int:
-        return value
-    if kind is float and value - value == 0:
+    if value is None or isinstance(value, int) or (isinstance(value, float) and value - value == 0):
         return value
     if isinstance(value, Mapping):
         copy = {}
@@ -130,11 +127,8 @@ def _copied(value: Any, texts: list[str]) -> Any:
             texts.append(key)
             copy[key] = _copied(item, texts)
         return copy
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
         return [_copied(item, texts) for item in value]
-    for plainer in (str, int, float):
-        if isinstance(value, plainer) and (kind is not float):
-            return _copied(plainer(value), texts)
     raise JournalError(f"only plain JSON can be journalled, not {value!r:.100}")
 
 

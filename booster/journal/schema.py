@@ -14,6 +14,7 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    Select,
     String,
     Table,
     Text,
@@ -107,14 +108,18 @@ clients = Table(
 
 _OUTCOME = ("state", "arrived", "closed_at", "reply", "error", "usage", "cost_micro_usd")
 
-# Rows are locked in one order, so that two processes on PostgreSQL cannot wait for each other; SQLite has locked the
-# whole file at BEGIN IMMEDIATE and ignores it.
-SELECT_HEADS = (
-    select(*(sessions.c[name] for name in HEAD))
-    .where(sessions.c.id.in_(bindparam("ids", expanding=True)))
-    .order_by(sessions.c.id)
-    .with_for_update()
-)
+
+def select_heads(count: int) -> Select[Any]:
+    """Return the query for the heads of so many sessions, with the parameters `id0`, `id1`, ...
+
+    Rows are locked in one order, so that two processes on PostgreSQL cannot wait for each other; SQLite has locked the
+    whole file at BEGIN IMMEDIATE and ignores it.
+    """
+    wanted = [bindparam(f"id{place}", type_=String) for place in range(count)]
+    heads = select(*(sessions.c[name] for name in HEAD)).where(sessions.c.id.in_(wanted))
+    return heads.order_by(sessions.c.id).with_for_update()
+
+
 UPDATE_HEAD = (
     update(sessions)
     .where(sessions.c.id == bindparam("key_id"))

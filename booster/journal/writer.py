@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from sqlalchemy import URL, Connection
 from sqlalchemy.exc import OperationalError
 
-from booster.journal.batch import carry_out
+from booster.journal.batch import Batch
 from booster.journal.engine import explained
 from booster.journal.errors import JournalError
 from booster.journal.writes import Write
@@ -53,6 +53,7 @@ class Writer:
 
     def __init__(self, connection: Connection, thread: Executor, url: URL) -> None:
         self._connection = connection
+        self._batch = Batch(connection.dialect)
         self._thread = thread
         self._url = url
         self._queue: asyncio.Queue[_Queued | None] = asyncio.Queue()
@@ -143,7 +144,7 @@ class Writer:
         writes = [queued.wish for queued in batch if not callable(queued.wish)]
         outcomes: list[Any]
         try:
-            outcomes = await self._in_thread(lambda connection: carry_out(connection, writes))
+            outcomes = await self._in_thread(lambda connection: self._batch.carry_out(connection, writes))
         except Exception as error:  # as above
             cause = error.__cause__ or error
             if len(batch) > 1 and not isinstance(cause, OperationalError):

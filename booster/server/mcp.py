@@ -4,7 +4,7 @@ Above: `booster.server.stdio` and the HTTP door, which carry it. Below: `booster
 """
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -139,6 +139,9 @@ CORE: Final = (
 )
 """The tools of every profile."""
 
+PROFILES: Final[Mapping[Profile, tuple[Spec, ...]]] = {"core": CORE, "all": CORE}
+"""Profile -> its tools."""
+
 
 def build_server(booster: Booster, *, output_root: Path | None = None, profile: Profile = "core") -> MCPServer[Any]:
     """Return an MCP server over an open booster; any number of clients may be connected to it.
@@ -146,16 +149,15 @@ def build_server(booster: Booster, *, output_root: Path | None = None, profile: 
     Args:
         booster: Outlives the server.
         output_root: Directory that `outputPath` may write to; None = writing files is refused.
-        profile: Which tools are offered. Up to now `all` are those of `core`.
+        profile: Which tools are offered.
     """
-    assert profile in ("core", "all")
     door = Door(booster, output_root=output_root)
     server: MCPServer[Any] = MCPServer(
         NAME,
         title="Reasoning Booster",
         version=_version(),
         instructions=INSTRUCTIONS,
-        tools=[_published(door, spec) for spec in CORE],
+        tools=[_published(door, spec) for spec in PROFILES[profile]],
         log_level="WARNING",
         middleware=[note_clients(booster)],
     )
@@ -209,4 +211,4 @@ def _version() -> str:
         return "0+checkout"
 
 
-__all__ = ["CORE", "NAME", "Profile", "Spec", "build_server"]
+__all__ = ["CORE", "NAME", "PROFILES", "Profile", "Spec", "build_server"]

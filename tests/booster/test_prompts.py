@@ -58,7 +58,9 @@ def test_hints_and_bans_stand_below_the_steps() -> None:
 
     text = said(step_messages(session, 5))
 
-    assert "(none)\nNote: answer '41' failed the check check1 (numeric)\nDo not propose this again: Fill the jug\n" in text
+    assert (
+        "(none)\nNote: answer '41' failed the check check1 (numeric)\nDo not propose this again: Fill the jug\n" in text
+    )
 
 
 def test_a_perturbed_search_asks_for_items_that_differ_in_kind() -> None:
@@ -99,7 +101,10 @@ def test_the_form_of_the_answer_is_passed_on() -> None:
 def test_the_clients_own_messages_are_appended_to_and_never_rewritten() -> None:
     own = (
         {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": [{"type": "text", "text": "6 * 7?"}, {"type": "image_url", "image_url": {"url": "u"}}]},
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "6 * 7?"}, {"type": "image_url", "image_url": {"url": "u"}}],
+        },
         {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]},
     )
     session = a_session(problem=Problem(task="6 * 7?", messages=own), steps=DISTINCT[:1])

@@ -60,6 +60,31 @@ def test_no_reply_raises_and_a_reason_stands_exactly_where_nothing_was_read(
         (proposal.text + proposal.rationale).encode()
 
 
+KEYS = st.sampled_from(
+    "text step action title name content type role error rationale answer steps items 1 step_2 output parts x".split()
+)
+VALUES = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(),
+        st.sampled_from(["a b", "", "[1]", '{"text":"c d"}', "1. a b"]),
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(KEYS, inner, max_size=4)),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(VALUES)
+def test_no_json_value_raises_whatever_stands_under_the_known_keys(value: object) -> None:
+    """Lists where a string belongs, objects where a list belongs, NaN: read or dropped."""
+    proposals, reason = parse_proposals(json.dumps(value))
+
+    assert (reason is None) == bool(proposals)
+
+
 @pytest.mark.parametrize("reply", [None, 42, b"[]", ["a"], {"text": "a"}, True, float("nan")])
 def test_anything_but_a_string_counts_as_empty(reply: object) -> None:
     """Servers deliver null and lists as content."""

@@ -94,9 +94,7 @@ def test_a_familiar_situation_refines_the_best_match() -> None:
     ],
     ids=["novel and deliberated", "novel but not deliberated", "growth off", "familiar", "no label"],
 )
-def test_a_novel_deliberated_situation_founds_a_prototype(
-    second: Reported, knobs: dict[str, bool], size: int
-) -> None:
+def test_a_novel_deliberated_situation_founds_a_prototype(second: Reported, knobs: dict[str, bool], size: int) -> None:
     policy, _ = taught(reported(0.0, 0.0), second, **knobs)
 
     assert policy.n_prototypes == size

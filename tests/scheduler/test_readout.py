@@ -180,7 +180,9 @@ def test_a_reversed_mixture_says_of_a_situation_what_the_original_says_of_the_mi
         a = draw.random()
         mixture.learn(situation(a, draw.random(), draw.random()), float(a > 0.6), 1.0)
 
-    assert mixture.signed(SIGNS[0]).predict(situation(c, d, p)) == pytest.approx(mixture.predict(situation(1 - c, d, p)))
+    assert mixture.signed(SIGNS[0]).predict(situation(c, d, p)) == pytest.approx(
+        mixture.predict(situation(1 - c, d, p))
+    )
     assert mixture.signed(SIGNS[1]).predict(situation(c, d, p)) == pytest.approx(
         mixture.predict(situation(1 - c, 1 - d, p))
     )

@@ -118,9 +118,7 @@ async def test_a_bad_signal_is_an_error_that_names_the_field(tmp_path: Path, era
         ({"verifier_recall": -1}, "verifier_recall"),
     ],
 )
-async def test_a_bad_report_is_a_readable_error(
-    tmp_path: Path, era: str, arguments: dict[str, Any], word: str
-) -> None:
+async def test_a_bad_report_is_a_readable_error(tmp_path: Path, era: str, arguments: dict[str, Any], word: str) -> None:
     async with connected(tmp_path, era) as client:
         await call(client, "open_session", sessionId="a")
 
@@ -179,7 +177,9 @@ async def test_decisions_through_the_protocol_equal_those_of_the_python_object(
                 there.append(await call(client, "decide_step", sessionId="a", **hints))
                 outcome: Any = "s1_fail" if i in (0, 3) else "s1_pass"
                 scheduler.report(decision.decision_id, outcome)
-                await call(client, "report_outcome", sessionId="a", decision_id=f"a.{task * 6 + i + 1}", outcome=outcome)
+                await call(
+                    client, "report_outcome", sessionId="a", decision_id=f"a.{task * 6 + i + 1}", outcome=outcome
+                )
             scheduler.feedback(success=True)
             await call(client, "task_feedback", sessionId="a", success="true")
 

@@ -13,7 +13,25 @@ from hypothesis import strategies as st
 from scheduler import Costs, Decision, InvalidInputError, Outcome, Scheduler, SchedulerError, Signals
 
 FIELDS = ["criticality_hint", "difficulty_hint", "progress", "context_pollution"]
-NOT_NUMBERS = ["abc", "", " ", "1_0", "0x1", "NaN", "inf", "-inf", "1.5", "-0.01", math.nan, math.inf, 1.01, -1, True, [], {}]
+NOT_NUMBERS = [
+    "abc",
+    "",
+    " ",
+    "1_0",
+    "0x1",
+    "NaN",
+    "inf",
+    "-inf",
+    "1.5",
+    "-0.01",
+    math.nan,
+    math.inf,
+    1.01,
+    -1,
+    True,
+    [],
+    {},
+]
 
 
 @pytest.mark.parametrize("field", FIELDS)
@@ -94,7 +112,10 @@ def test_the_mode_follows_from_the_returned_numbers(
         c = draw.random()
         decision = scheduler.decide(
             Signals(
-                criticality_hint=c, difficulty_hint=draw.random(), progress=step % 8 / 8, context_pollution=draw.random()
+                criticality_hint=c,
+                difficulty_hint=draw.random(),
+                progress=step % 8 / 8,
+                context_pollution=draw.random(),
             )
         )
         assert decision.mode == recomputed(decision, rule=rule)

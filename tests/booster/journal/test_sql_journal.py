@@ -373,7 +373,7 @@ async def test_what_is_queued_is_written_before_the_journal_closes(sqlite_url: s
 def test_every_statement_has_a_form_for_postgresql() -> None:
     dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
     hot = (
-        schema.SELECT_HEADS,
+        schema.select_heads(2),
         schema.UPDATE_HEAD,
         schema.INSERT_SESSION,
         schema.INSERT_EVENT,
