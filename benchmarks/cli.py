@@ -3,7 +3,16 @@
 import argparse
 import asyncio
 import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
+
+MEASUREMENTS: Mapping[str, tuple[str, str]] = {
+    "overhead": ("benchmarks.overhead", "what the product costs beside the model, against bare calls in the same run"),
+    "parsing": ("benchmarks.parsing", "how many replies are read rightly, and how fast"),
+    "scheduler": ("benchmarks.scheduler.__main__", "the learned scheduler against its rivals, on published streams"),
+}
+"""Name -> module with a `main(arguments) -> exit code`, and what it measures."""
 
 
 def demo() -> None:
@@ -28,3 +37,37 @@ def demo() -> None:
     if not arguments.live:
         print("\nEverything here comes from a simulated model; the figures show the machinery, not a model's quality.")
     print(f"\n{report(rows)}\n\nsummary: {arguments.out.resolve()}")
+
+
+def quality() -> None:
+    """`booster-quality`: steps, answers and confidence on the simulated model; exits 1 below its thresholds."""
+    from benchmarks.quality import main
+
+    sys.exit(main())
+
+
+def bench() -> None:
+    """`booster-bench`: one measurement, or all of them one after the other; exits as the worst of them did."""
+    sys.exit(run_bench())
+
+
+def run_bench(arguments: Sequence[str] | None = None) -> int:
+    """Run what the command line names; return the exit code."""
+    lines = [f"  {name:11}{about}" for name, (_, about) in MEASUREMENTS.items()]
+    parser = argparse.ArgumentParser(
+        prog="booster-bench",
+        description="\n".join(["Measurements:", *lines, "  all        each of them with its defaults"]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("what", nargs="?", choices=[*MEASUREMENTS, "all"], default="all", help="default: %(default)s")
+    parser.add_argument("options", nargs=argparse.REMAINDER, help="of that measurement; `WHAT --help` lists them")
+    chosen = parser.parse_args(arguments)
+    if chosen.what == "all" and chosen.options:
+        parser.error("options belong to one measurement: name it before them")
+    names = list(MEASUREMENTS) if chosen.what == "all" else [chosen.what]
+    return max(_measure(name, chosen.options) for name in names)
+
+
+def _measure(name: str, options: Sequence[str]) -> int:
+    main: Callable[[Sequence[str]], int] = import_module(MEASUREMENTS[name][0]).main
+    return main(list(options))

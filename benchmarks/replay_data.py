@@ -209,12 +209,15 @@ def planbench(data: Path, domain: str, cheap: str, strong: str) -> list[tuple[bo
     return pairs
 
 
-def game24_trees(data: Path, solvable: Callable[[str | None], bool]) -> list[Puzzle]:
-    """Return the recorded tree searches; `solvable` tells the scorer which left-over numbers still reach 24."""
+def game24_trees(data: Path, reaches: Callable[[str], bool]) -> list[Puzzle]:
+    """Return the recorded tree searches; `reaches` tells the scorer which left-over numbers still reach 24.
+
+    A state that states more or fewer numbers than its depth leaves has gone wrong and is not solvable.
+    """
     puzzles = []
     for record in _records(data, "tot_game24/game24"):
         depths = []
-        for step in record["tot"]["steps"][:3]:
+        for depth, step in enumerate(record["tot"]["steps"][:3]):
             left = tuple(map(left_over, step["new_ys"]))
             first = [text not in step["new_ys"][:at] for at, text in enumerate(step["new_ys"])]
             depths.append(
@@ -223,7 +226,9 @@ def game24_trees(data: Path, solvable: Callable[[str | None], bool]) -> list[Puz
                     calls=tuple(
                         value_calls(value) if new else () for value, new in zip(step["values"], first, strict=True)
                     ),
-                    solvable=tuple(map(solvable, left)),
+                    solvable=tuple(
+                        text is not None and len(text.split()) == 3 - depth and reaches(text) for text in left
+                    ),
                 )
             )
         puzzles.append(Puzzle(id=record["id"], depths=tuple(depths)))
@@ -247,9 +252,7 @@ def value_calls(total: float) -> tuple[float, ...]:
 
 def tau_bench(data: Path) -> list[Run]:
     """Return the runs of gpt-4o on the airline tasks of tau-bench, turn by turn."""
-    return [
-        Run(task=record["id"], turns=tuple(_turns(record))) for record in _records(data, "tau_bench/airline_gpt4o")
-    ]
+    return [Run(task=record["id"], turns=tuple(_turns(record))) for record in _records(data, "tau_bench/airline_gpt4o")]
 
 
 def who_and_when(data: Path) -> list[Trace]:

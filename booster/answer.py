@@ -86,7 +86,7 @@ def standing_of(answers: tuple[PooledAnswer, ...], select: Select = "auto") -> S
         select: `score` puts the candidate with the highest score in the place of the most frequent answer.
     """
     sound = [pooled for pooled in answers if not _outcomes(pooled, "fail")]
-    answered = [pooled for pooled in sound if pooled.answer is not None]
+    answered = [pooled for pooled in sound if (pooled.answer or "").strip()]
     proven = [pooled for pooled in answered if _outcomes(pooled, "pass")]
     if proven:
         best = _represent(proven, select)

@@ -15,16 +15,16 @@ from booster.answer import standing, summary
 from booster.attempt import Parts
 from booster.errors import UsageError
 from booster.journal import Event, Journal, JournalError, Listener, SessionRecord, open_journal
-from booster.opening import new_session
+from booster.opening import new_session, refuse_no_count
 from booster.proposals import caller_candidates, read_proposals
 from booster.redact import Redactor
 from booster.result import SolveResult
 from booster.session import Session, spec_of
 from booster.settings import Settings
-from booster.solve import exhausted, finalize, iterate
+from booster.solve import exhausted, finalize, give_up, iterate
 from booster.solve import solve as run_loop  # `solve` in the class body is the method
 from booster.wiring import Wiring
-from booster.work import Body, Events, Run, Worker, fold
+from booster.work import Body, Events, Run, Worker, fold, overridden
 from providers.chain import how_to_configure
 from providers.types import Provider, Sampler
 from verifier.checks import CheckVerifier
@@ -183,11 +183,11 @@ class Booster:
         Raises:
             UsageError: the session is being worked on, or a value is out of range.
         """
-        _refuse_no_count(iterations)
+        refuse_no_count(iterations)
         session = await self.session(session_id)
         room = session.config.max_steps - len(session.steps)
         extended = {"iterations": session.iteration + min(iterations, room), "cut": iterations > room}
-        body = _overridden(session, override_num_candidates, run_loop)
+        body = overridden(session, override_num_candidates, run_loop)
         await self._go_on(session_id, sampler, listener, [("extended", extended)], body)
 
     async def cancel(self, session_id: str) -> None:
@@ -208,7 +208,7 @@ class Booster:
             await self.journal.request_cancel(session_id)
         elif record.status == "running":  # nobody works on it: what is left is to say so
             run = Run(record, fold(record))
-            self._launch(run, _give_up)
+            self._launch(run, give_up)
             await asyncio.wait({run.task})  # type: ignore[type-var]  # launched just now
 
     async def interrupt(self) -> None:
@@ -251,7 +251,9 @@ class Booster:
         given = read_proposals(proposals)
         before = await self.session(session_id)
         if len(before.steps) >= before.config.max_steps:
-            raise UsageError(f"the session holds {len(before.steps)} steps, as many as maxSteps allows; start another one")
+            raise UsageError(
+                f"the session holds {len(before.steps)} steps, as many as maxSteps allows; start another one"
+            )
 
         async def one(session: Session, parts: Parts) -> Session:
             limit = None if given else exhausted(session, parts)
@@ -262,7 +264,7 @@ class Booster:
         needs_room = before.conclusion is not None or before.stagnant or before.iteration >= before.iterations
         target = max(before.iterations, before.iteration + 1)
         extended = [("extended", {"iterations": target})] if needs_room else []
-        await self._go_on(session_id, sampler, None, extended, _overridden(before, override_num_candidates, one))
+        await self._go_on(session_id, sampler, None, extended, overridden(before, override_num_candidates, one))
         result = await self._awaited(session_id)
         session = await self.session(session_id)
         closed = session.history[-1] if session.iteration > before.iteration else None
@@ -289,7 +291,10 @@ class Booster:
         """Return the result of a session as its journal has it, finished or not; `full` adds raw samples."""
         record = await self.journal.load(session_id)
         ledger = await self.journal.ledger(record, epoch=record.epoch)
-        return self._worker.result(fold(record), ledger, full=full, orphaned=self._orphaned(record))
+        session = fold(record)
+        # One whose journal refused a write was given up amid an iteration, without an owner that could be dead.
+        left = session.opened is not None and record.owner is None and record.status == "running"
+        return self._worker.result(session, ledger, full=full, orphaned=left or self._orphaned(record))
 
     def is_running(self, session_id: str) -> bool:
         """Say whether this process works on the session now."""
@@ -356,29 +361,3 @@ class Booster:
 
     def _orphaned(self, record: SessionRecord) -> bool:
         return record.status == "running" and record.owner is not None and not self.journal.is_alive(record.owner)
-
-
-async def _give_up(session: Session, parts: Parts) -> Session:
-    return await finalize(session, "cancelled", parts)
-
-
-def _refuse_no_count(iterations: object) -> None:
-    if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
-        raise UsageError(f"iterations: {iterations!r} is not a whole number from 1", field="iterations")
-
-
-def _overridden(session: Session, candidates: int | None, body: Body) -> Body:
-    """Return `body` under another `numCandidates`, for this call only.
-
-    Raises:
-        UsageError: it is out of range; nothing was done.
-    """
-    if candidates is None:
-        return body
-    config, _ = session.config.override({"numCandidates": candidates})
-
-    async def with_other_count(session: Session, parts: Parts) -> Session:
-        after = await body(replace(session, config=config), parts)
-        return replace(after, config=session.config)
-
-    return with_other_count

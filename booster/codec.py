@@ -55,7 +55,7 @@ def decode(cls: type[T], data: Mapping[str, Any]) -> T:
         ValueError: a field without default is missing; the text names it.
     """
     values = {}
-    for name, key, _, revive, required in _layout(cls):
+    for name, key, _, revive, required in _layout(cast("type", cls)):
         if key in data:
             found = data[key]
             values[name] = found if revive is None or found is None else revive(found)

@@ -34,8 +34,6 @@ def react(session: Session) -> tuple[Event, ...]:
         return ()
     if session.history[-1].chosen is None:
         return _after_rejection(session)
-    if not session.steps or session.steps[-1].id != session.history[-1].chosen:
-        return ()
     *earlier, last = session.steps
     if near_repeat(last.text, [step.text for step in earlier]):
         return _after_repetition(session, last.text)

@@ -5,8 +5,10 @@ Above: `booster.app`. Below: the settings that a call's own options are put on t
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from booster.codec import encode
 from booster.errors import UsageError
 from booster.session import Budget, Problem, Session, new_session_id
 from booster.settings import Settings
@@ -56,7 +58,7 @@ def new_session(
         task=task,
         messages=tuple(_messages(messages)),
         request=_json("request", dict(request or {})),
-        checks=parse_checks(checks),
+        checks=tuple(map(_plain, parse_checks(checks))),
         expected_answer_format=expected_answer_format,
     )
     return Session(
@@ -68,6 +70,16 @@ def new_session(
         cut_iterations=iterations < effective.iterations,
         warnings=(*settings.warnings, *warnings),
     )
+
+
+def refuse_no_count(iterations: object) -> None:
+    """Refuse a number of further iterations that is none.
+
+    Raises:
+        UsageError: it is no whole number from 1.
+    """
+    if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
+        raise UsageError(f"iterations: {iterations!r} is not a whole number from 1", field="iterations")
 
 
 def _refuse_task(task: object) -> None:
@@ -82,6 +94,11 @@ def _messages(messages: Sequence[Any]) -> list[Message]:
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
             raise UsageError(f"messages[{place}]: is no object with a role", field="messages")
     return [_json(f"messages[{place}]", dict(message)) for place, message in enumerate(messages)]
+
+
+def _plain(check: Check) -> Check:
+    """Return the check as it comes back from the journal: exact numbers as text, which checks read just so."""
+    return replace(check, value=encode(check.value), options=encode(check.options))
 
 
 def _json(name: str, value: dict[str, Any]) -> dict[str, Any]:

@@ -157,7 +157,7 @@ def fit(document: dict[str, Any], limit: int = MAX_DOCUMENT_CHARS) -> dict[str, 
         if _size(short) <= limit:
             return dict(short)
     short = dict(_shortened(document, _CUTS[-1]))
-    for name in ("history", "steps", "candidates", "evidence"):
+    for name in ("history", "steps", "candidates", "evidence", "checks", "warnings"):
         items = list(short.get(name) or [])
         while items and _size(short) > limit:
             drop = max(1, len(items) // 4)

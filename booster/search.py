@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from verifier.consensus import vote
-from verifier.errors import NoCandidatesError
 from verifier.heuristic import near_repeat
 from verifier.types import Candidate
 
@@ -62,17 +61,14 @@ def choose_answer(candidates: Sequence[Candidate], select: Literal["auto", "scor
     most frequent answer wins (Wang et al. 2023, arXiv:2203.11171) and its first proposer represents it.
     """
     ranked = rank(candidates)
-    sound = [one for one in candidates if not one.failed_checks and one.proposal.answer is not None]
+    sound = [one for one in candidates if not one.failed_checks and (one.proposal.answer or "").strip()]
     if not sound:
         return Choice(winner=None, ranked=ranked)
     proven = [one for one in sound if one.passed_checks] or sound
     if select == "score":
         winner = rank(proven)[0]
         return Choice(winner=winner, ranked=ranked, tie=sum(_class(one) == _class(winner) for one in proven) > 1)
-    try:
-        verdict = vote([(one.key, one.proposal.answer) for one in proven])
-    except NoCandidatesError:
-        return Choice(winner=None, ranked=ranked)
+    verdict = vote([(one.key, one.proposal.answer) for one in proven])
     first = verdict.groups[0][1][0]
     winner = next(one for one in proven if one.key == first)
     return Choice(winner=winner, ranked=ranked, tie=verdict.votes == verdict.runner_up)

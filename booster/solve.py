@@ -103,6 +103,11 @@ async def finalize(session: Session, reason: StopReason, parts: Parts) -> Sessio
     return session
 
 
+async def give_up(session: Session, parts: Parts) -> Session:
+    """End a session as cancelled; nothing is asked any more."""
+    return await finalize(session, "cancelled", parts)
+
+
 async def _open(session: Session, parts: Parts, given: Sequence[Candidate]) -> tuple[Session, Opened]:
     if session.opened is not None and not given:
         return session, session.opened

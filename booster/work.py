@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -95,15 +95,18 @@ class Worker:
                 watch.cancel()
                 run.result = self.result(run.session, ledger)
         finally:
-            with suppress(JournalError):
-                await self._journal.release(run.record.id, run.epoch)
+            if not run.interrupted:  # else it stays this process's, and is seen as orphaned when that has ended
+                with suppress(JournalError):
+                    await self._journal.release(run.record.id, run.epoch)
         await recorder.settled()
 
     async def _take_over(self, run: Run) -> int:
         # `again`: the booster runs a session at most once at a time, so an ownership of its own is a leftover.
         return await self._journal.take_over(run.record.id, again=True)
 
-    def result(self, session: Session, ledger: SessionLedger, *, full: bool = False, orphaned: bool = False) -> SolveResult:
+    def result(
+        self, session: Session, ledger: SessionLedger, *, full: bool = False, orphaned: bool = False
+    ) -> SolveResult:
         """Return the result of a session with what its calls cost."""
         spent = ledger.spent
         usage = {
@@ -192,6 +195,23 @@ class Worker:
                 await library.load()
                 self._libraries[namespace] = library
             return self._libraries[namespace]
+
+
+def overridden(session: Session, candidates: int | None, body: Body) -> Body:
+    """Return `body` under another `numCandidates`, for one call only; None = as it is.
+
+    Raises:
+        UsageError: the number is out of range; nothing was done.
+    """
+    if candidates is None:
+        return body
+    config, _ = session.config.override({"numCandidates": candidates})
+
+    async def with_other_count(session: Session, parts: Parts) -> Session:
+        after = await body(replace(session, config=config), parts)
+        return replace(after, config=session.config)
+
+    return with_other_count
 
 
 class Purse:

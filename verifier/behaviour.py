@@ -51,18 +51,25 @@ def best_behaviour(
     for n, tests in zip(sizes, passed, strict=True):
         for test in tests:
             count[test] += n  # whole numbers: sums do not depend on the order in which a set is walked
-    mass = [sum(count[test] for test in tests) for tests in passed]
+    # Sets as bit masks, and the counts in binary: one mask for each power of two. So a pair of groups costs some ten operations.
+    bit = {test: 1 << at for at, test in enumerate(count)}
+    planes = [sum(bit[test] for test in count if count[test] >> k & 1) for k in range(live.bit_length())]
+    masks = [sum(bit[test] for test in tests) for tests in passed]
 
-    def support(c: int) -> float:
-        both = (sum(count[test] for test in passed[c] & tests) for tests in passed)
-        return math.fsum(
-            sizes[d] * (shared / (mass[c] + mass[d] - shared)) ** overlap_power
-            for d, shared in enumerate(both)
-            if shared
-        )
+    def weight(mask: int) -> int:
+        return sum((mask & plane).bit_count() << k for k, plane in enumerate(planes))
 
+    mass = [weight(mask) for mask in masks]
+    support: list[list[float]] = [[] for _ in passed]
+    for c in range(len(passed)):
+        for d in range(c, len(passed)):
+            if shared := weight(masks[c] & masks[d]):
+                overlap = (shared / (mass[c] + mass[d] - shared)) ** overlap_power
+                support[c].append(sizes[d] * overlap)
+                if d != c:
+                    support[d].append(sizes[c] * overlap)
     return [
-        math.log(support(c)) + mass_power * math.log(mass[c] / live) if tests else -math.inf
+        math.log(math.fsum(support[c])) + mass_power * math.log(mass[c] / live) if tests else -math.inf
         for c, tests in enumerate(passed)
     ]
 

@@ -9,7 +9,7 @@ hence noisy, tests, agreement of behaviour (`verifier.behaviour`) takes the plac
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Literal
 
 from verifier.tuned import COPY_TEMPERATURE, COPY_WEIGHT, PASS_BONUS, VOTE_WEIGHT
@@ -51,7 +51,7 @@ class Terms:
 
     def values(self) -> list[float]:
         """Return the terms in the order of their names above, 0 for a missing one."""
-        return [getattr(self, term.name) or 0.0 for term in fields(self)]
+        return [term or 0.0 for term in (self.checks, self.votes, self.judge, self.process, self.heuristic)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

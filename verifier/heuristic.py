@@ -141,9 +141,14 @@ def _is_unspaced(char: str) -> bool:
     return char >= "\u0e00" and any(low <= ord(char) <= high for low, high in _UNSPACED)
 
 
+@lru_cache(maxsize=64)
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
 def _has_marker(text: str, marker: str) -> bool:
     """Say whether the marker occurs at the start of a word, so that `trivially` counts and `nontrivial` does not."""
-    folded = " ".join(text.casefold().split())
+    folded = _folded(text)
     at = folded.find(marker)
     while at >= 0:
         before = folded[at - 1 : at]

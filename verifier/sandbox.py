@@ -16,6 +16,7 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Literal
 
 from verifier.sandbox_command import USERS, Descriptors, SandboxLimits, sandbox_command
@@ -89,91 +90,102 @@ async def run_in_sandbox(
     limits = limits or SandboxLimits()
     if not argv or any("\0" in word for word in argv):
         raise ValueError("argv is empty or holds a NUL")
+    if any(not name or PurePosixPath(name).name != name or name == ".." or "\0" in name for name in files or {}):
+        raise ValueError(f"among {sorted(files or {})} is no plain file name")
     bubblewrap, syscalls = shutil.which("bwrap"), syscall_filter(platform.machine())
     if bubblewrap is None:
         return _refused("bubblewrap is not installed; install it, for example with `apt-get install bubblewrap`")
     if syscalls is None:
         return _refused(f"no system call filter is known for {platform.machine()}")
-    user = random.choice(USERS) if os.geteuid() == 0 else None
-    with _descriptors(files or {}, syscalls) as (descriptors, status):
-        command = sandbox_command(bubblewrap, argv, limits, descriptors, user=user)
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env={},
-                start_new_session=True,
-                pass_fds=(descriptors.status, descriptors.syscall_filter, *descriptors.files.values()),
-            )
-        except OSError as error:
-            return _refused(f"bubblewrap cannot be started: {error}")
-        run = _Run(process, limits)
-        await run.to_end(stdin)
-        return run.result(_written(status))
+    run = _Run(bubblewrap, syscalls, argv, limits)
+    # In a task of its own, which nobody cancels: a process may not get lost between its start and the one who waits for it.
+    task = asyncio.create_task(run.whole(stdin, files or {}))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        run.stop("failed", "cancelled")
+        await asyncio.shield(task)
+        raise
 
 
 class _Run:
     """One process of bubblewrap and what is read from it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, limits: SandboxLimits) -> None:
-        self._process, self._limits = process, limits
+    def __init__(self, bubblewrap: str, syscalls: bytes, argv: Sequence[str], limits: SandboxLimits) -> None:
+        self._bubblewrap, self._syscalls, self._argv, self._limits = bubblewrap, syscalls, argv, limits
         self._loop = asyncio.get_running_loop()
         self._started = self._loop.time()
+        self._process: asyncio.subprocess.Process | None = None
         self._stopped: tuple[SandboxOutcome, str] | None = None
         self._stdout, self._stderr = bytearray(), bytearray()
 
-    async def to_end(self, stdin: str | bytes) -> None:
-        """Feed and read the process until everything that it started is gone."""
-        process, limits = self._process, self._limits
+    def stop(self, outcome: SandboxOutcome, reason: str) -> None:
+        """Kill bubblewrap and its first process inside; with that one the kernel kills every other."""
+        self._stopped = self._stopped or (outcome, reason)
+        if self._process is not None and self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def whole(self, stdin: str | bytes, files: Mapping[str, str | bytes]) -> SandboxResult:
+        """Start the program, feed and read it until everything that it started is gone, and say what became of it."""
+        with _descriptors(files, self._syscalls) as (descriptors, status):
+            user = random.choice(USERS) if os.geteuid() == 0 else None
+            command = sandbox_command(self._bubblewrap, self._argv, self._limits, descriptors, user=user)
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *command,
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.PIPE,
+                    env={},
+                    start_new_session=True,
+                    pass_fds=(descriptors.status, descriptors.syscall_filter, *descriptors.files.values()),
+                )
+            except OSError as error:
+                return _refused(f"bubblewrap cannot be started: {error}")
+            await self._to_end(process, _bytes(stdin))
+            return self._result(process, _written(status))
+
+    async def _to_end(self, process: asyncio.subprocess.Process, stdin: bytes) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        late = self._loop.call_later(limits.seconds, self._stop, "timeout", f"stopped after {limits.seconds:g} seconds")
-        try:
-            await asyncio.gather(
-                _feed(process.stdin, _bytes(stdin)),
-                self._read(process.stdout, self._stdout, "standard output"),
-                self._read(process.stderr, self._stderr, "standard error"),
-            )
-            await process.wait()
-        finally:
-            late.cancel()
-            self._kill()
-            # It is dead by now and only has to be collected, which a second cancellation may not prevent.
-            await asyncio.shield(_collect(process, process.stdout, process.stderr))
+        self._process = process
+        if self._stopped is not None:
+            self.stop(*self._stopped)
+        seconds = self._limits.seconds
+        late = self._loop.call_later(seconds, self.stop, "timeout", f"stopped after {seconds:g} seconds")
+        await asyncio.gather(
+            _feed(process.stdin, stdin),
+            self._read(process.stdout, self._stdout, "standard output"),
+            self._read(process.stderr, self._stderr, "standard error"),
+            process.wait(),
+        )
+        late.cancel()
 
-    def result(self, status: bytes) -> SandboxResult:
+    async def _read(self, stream: asyncio.StreamReader, into: bytearray, name: str) -> None:
+        """Read to the end, which a kill brings about; what is beyond the limit is thrown away."""
+        limit = self._limits.output_bytes
+        while chunk := await stream.read(_CHUNK):
+            if len(into) + len(chunk) > limit:
+                self.stop("output", f"wrote more than {limit} bytes to {name}")
+            into += chunk[: limit - len(into)]
+
+    def _result(self, process: asyncio.subprocess.Process, status: bytes) -> SandboxResult:
         """Return what became of the program, given what the launcher reported."""
-        ready, _, problem = status.partition(READY)
+        _, ready, problem = status.partition(READY)
         stdout, stderr = (bytes(read).decode(errors="replace") for read in (self._stdout, self._stderr))
+        if self._stopped is None and (problem or not ready):
+            if problem:
+                return _refused(problem.decode(errors="replace"))
+            told = status.decode(errors="replace") or _last_line(stderr) or "it ended without a word"
+            return _refused(f"the sandbox cannot be set up: {told}")
         seconds = self._loop.time() - self._started
-        if self._stopped is None and (problem or not status.startswith(READY)):
-            told = (problem or ready).decode(errors="replace") or _last_line(stderr) or "it ended without a word"
-            return _refused(told if problem else f"the sandbox cannot be set up: {told}")
-        exit_code = None if self._stopped else self._process.returncode
+        exit_code = None if self._stopped else process.returncode
         outcome, reason = self._stopped or _ending(exit_code or 0, seconds, stderr, self._limits)
         return SandboxResult(
             outcome=outcome, exit_code=exit_code, stdout=stdout, stderr=stderr, seconds=seconds, reason=reason
         )
-
-    async def _read(self, stream: asyncio.StreamReader, into: bytearray, name: str) -> None:
-        limit = self._limits.output_bytes
-        while chunk := await stream.read(_CHUNK):
-            if len(into) + len(chunk) > limit:
-                self._stop("output", f"wrote more than {limit} bytes to {name}")
-            into += chunk[: limit - len(into)]
-
-    def _stop(self, outcome: SandboxOutcome, reason: str) -> None:
-        self._stopped = self._stopped or (outcome, reason)
-        self._kill()
-
-    def _kill(self) -> None:
-        """Kill bubblewrap and its first process inside; with that one the kernel kills every other."""
-        if self._process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
 
 
 def _refused(reason: str) -> SandboxResult:
@@ -206,13 +218,6 @@ async def _feed(stream: asyncio.StreamWriter, content: bytes) -> None:
         stream.write(content)
         await stream.drain()
     stream.close()
-
-
-async def _collect(process: asyncio.subprocess.Process, *streams: asyncio.StreamReader) -> None:
-    for stream in streams:  # a pipe that nobody empties is never seen to end
-        while await stream.read(_CHUNK):
-            pass
-    await process.wait()
 
 
 @contextmanager

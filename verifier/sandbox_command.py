@@ -8,13 +8,17 @@ Who runs it decides how root is dropped. Started by an ordinary user, bubblewrap
 is that user, and the kernel counts processes by namespace. Started by root, no user namespace is made, because inside one
 root would still be root to the kernel and the limit on processes would not bind; the launcher changes to an unprivileged
 number instead, with every capability but the two for that change dropped.
+
+Not asked for: `--new-session`. bubblewrap's first process inside would leave the process group before it asks to die with its
+parent, and a kill in between would miss it. The whole runs in a session without a terminal, and the launcher gives the program
+one of its own.
 """
 
 import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final
 
 WORK: Final = "/tmp"  # noqa: S108  a directory inside the sandbox, made for one run
@@ -122,7 +126,7 @@ def sandbox_command(
         *["--size", str(limits.work_bytes), "--perms", "1777", "--tmpfs", WORK],
         *["--ro-bind", str(LAUNCHER), _LAUNCHER_INSIDE, "--ro-bind", str(DRIVER), DRIVER_INSIDE],
         *_files(descriptors.files),
-        *["--remount-ro", "/", "--chdir", WORK, "--die-with-parent", "--new-session"],
+        *["--remount-ro", "/", "--chdir", WORK, "--die-with-parent"],
         *["--seccomp", str(descriptors.syscall_filter), "--", *launch],
     ]
 
@@ -156,12 +160,8 @@ def _python(executable: Path) -> list[str]:
 
 
 def _files(files: Mapping[str, int]) -> list[str]:
-    words = []
-    for name, descriptor in files.items():
-        if PurePosixPath(name).name != name or "\0" in name:
-            raise ValueError(f"{name!r} is no plain file name")
-        words += ["--perms", "0644", "--file", str(descriptor), f"{WORK}/{name}"]
-    return words
+    pairs = files.items()
+    return [word for name, number in pairs for word in ("--perms", "0644", "--file", str(number), f"{WORK}/{name}")]
 
 
 def _resources(limits: SandboxLimits, *, own_namespace: bool) -> dict[str, tuple[int, int]]:

@@ -20,6 +20,7 @@ def main() -> None:
     status: int = plan["status"]
     os.set_inheritable(status, False)  # the program must not see it
     try:
+        os.setsid()
         if plan["user"] is not None:
             # The limit on processes does not bind uid 0, and root could undo the others.
             os.setgroups([])
@@ -29,7 +30,10 @@ def main() -> None:
             resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (soft, hard))
     except (OSError, ValueError) as error:
         _end(status, f"the limits cannot be set: {error}".encode())
-    os.write(status, READY)
+    try:
+        os.write(status, READY)
+    except BrokenPipeError:
+        os._exit(127)  # whoever wanted this is dead, perhaps before bubblewrap could ask to die with it
     try:
         os.execvp(plan["argv"][0], plan["argv"])  # noqa: S606  no shell is wanted
     except (OSError, ValueError) as error:

@@ -1,15 +1,21 @@
-"""Run the scheduler benchmark, write its page, and exit with 1 if a target is missed.
+"""The scheduler benchmark.
 
-python -m benchmarks.scheduler [--seeds 30] [--out docs/scheduler-results.md]
+python -m benchmarks.scheduler [all|compare|questions] [--seeds 30] [--out docs/scheduler-results.md]
+
+`all` measures everything and writes the results page; `compare` runs the published comparison over the real MCP transport;
+`questions` asks the three questions. Each exits with 1 if anything misses its target.
 """
 
 import argparse
+import asyncio
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.scheduler import budgeted, experiment
 from benchmarks.scheduler.arms import ABLATIONS, BOUNDS, REGIME
 from benchmarks.scheduler.arms import RIVALS as RIVAL_ARMS
+from benchmarks.scheduler.compare import EXPECTED, compare
 from benchmarks.scheduler.questions import answers
 from benchmarks.scheduler.report import page
 from benchmarks.scheduler.targets import Results, families, from_rows, separately_run
@@ -19,8 +25,9 @@ ABLATION_SEEDS = 12
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run everything; return the exit code."""
+    """Run what is asked for; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scheduler", description=__doc__)
+    parser.add_argument("what", nargs="?", choices=["all", "compare", "questions"], default="all")
     parser.add_argument("--seeds", type=int, default=MIN_SEEDS, help="replications, at least 30 (default: %(default)s)")
     parser.add_argument(
         "--out", type=Path, default=Path("docs/scheduler-results.md"), help="page (default: %(default)s)"
@@ -28,23 +35,42 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.seeds < MIN_SEEDS:
         parser.error(f"--seeds must be at least {MIN_SEEDS}")
-    seeds = range(options.seeds)
+    if options.what == "compare":
+        rows = asyncio.run(compare())
+        return _print((row.exact, f"{row.policy} {row.measured} wanted {EXPECTED[row.policy]}") for row in rows)
+    if options.what == "questions":
+        return _print((a.passed, f"{a.question}, {a.policy}: {a.numbers}") for a in answers())
+    return run_all(range(options.seeds), options.out)
 
+
+def run_all(seeds: range, out: Path) -> int:
+    """Measure everything, write the page, and return the exit code."""
     results = Results(experiment.rows(families(), [*BOUNDS, *RIVAL_ARMS, *REGIME], seeds))
     targets = from_rows(results) + separately_run(results, seeds)
     asked = answers()
     ablations = Results(experiment.rows(families(), [*ABLATIONS], range(ABLATION_SEEDS)))
-    seed53 = tuple(experiment.parallel(job, list(seeds)) for job in (budgeted.published, budgeted.paired))
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    text = page(results, ablations, targets, asked, (seed53[0], seed53[1]), seeds=options.seeds)
-    options.out.write_text(text, encoding="utf-8")
+    published = experiment.parallel(budgeted.published, seeds)
+    same_luck = experiment.parallel(budgeted.paired, seeds)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    text = page(results, ablations, targets, asked, (published, same_luck), seeds=len(seeds))
+    out.write_text(text, encoding="utf-8")
+    code = _print(
+        [
+            *((t.met, f"{t.name}: {t.measured}, wanted {t.wanted}") for t in targets),
+            *((a.passed, f"{a.question}, {a.policy}: {a.numbers}") for a in asked),
+        ]
+    )
+    print(f"written to {out}")
+    return code
 
-    for target in targets:
-        print("ok  " if target.met else "MISS", target.name, target.measured, target.wanted)
-    for answer in asked:
-        print("ok  " if answer.passed else "MISS", answer.question, answer.policy, answer.numbers)
-    print(f"written to {options.out}")
-    return 0 if all(t.met for t in targets) and all(a.passed for a in asked) else 1
+
+def _print(lines: Iterable[tuple[bool, str]]) -> int:
+    """Print every line with whether it passed; return 0 if all did, else 1."""
+    code = 0
+    for passed, text in lines:
+        print("ok  " if passed else "MISS", text)
+        code = code if passed else 1
+    return code
 
 
 if __name__ == "__main__":

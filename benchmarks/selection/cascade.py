@@ -57,7 +57,9 @@ Policy = Callable[[Pair, Sequence[int], int], list[Spent]]
 def pairs(data: Path) -> tuple[Pair, ...]:
     """Return the five pairs of the table."""
     found = [
-        _pair(name, zeroeval(data, name), ("gpt-4o-mini-2024-07-18", "gemini-1.5-flash"), "o1-mini-2024-09-12", "zeroeval")
+        _pair(
+            name, zeroeval(data, name), ("gpt-4o-mini-2024-07-18", "gemini-1.5-flash"), "o1-mini-2024-09-12", "zeroeval"
+        )
         for name in ("math-l5", "crux", "gsm")
     ]
     rows = mmlu_pro(data)

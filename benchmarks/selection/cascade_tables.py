@@ -120,7 +120,9 @@ def _ratio(cells: Cells, rule: str, wrong: float, at: Sequence[int] | None = Non
     return total(rule) / min(map(total, HINDSIGHT))
 
 
-def _mean_ratio(costs: Mapping[str, Cells], rule: str, names: Sequence[str] | Mapping[str, Cells], wrongs: Sequence[float]) -> float:
+def _mean_ratio(
+    costs: Mapping[str, Cells], rule: str, names: Sequence[str] | Mapping[str, Cells], wrongs: Sequence[float]
+) -> float:
     return mean([_ratio(costs[name], rule, wrong) for name in names for wrong in wrongs])
 
 
@@ -221,7 +223,9 @@ def _sweep(found: Sequence[Pair], seeds: int) -> Section:
                     ratios.setdefault(name, []).append(total / best)
         rows.append((f"1 : {strong}", *(f"{mean(values):.3f}" for values in ratios.values())))
     header = ("cheap : strong", *ratios)
-    return Section(title=f"cascade: mean cost ratio by price of the strong model, {seeds} orders", header=header, rows=rows)
+    return Section(
+        title=f"cascade: mean cost ratio by price of the strong model, {seeds} orders", header=header, rows=rows
+    )
 
 
 def _verified(data: Path) -> Section:

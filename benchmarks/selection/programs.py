@@ -1,7 +1,6 @@
 """Table `programs`: choosing one of many programs by generated tests, of which many are wrong."""
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -52,8 +51,8 @@ def by_behaviour(groups: Groups, problem: Programs, *, overlap: float, mass: flo
 
 
 def dual_agreement(groups: Groups, problem: Programs) -> int:
-    """Choose by sqrt(size) x tests passed."""
-    return max(groups.items(), key=lambda item: math.sqrt(len(item[1])) * len(item[0]))[1][0]
+    """Choose by sqrt(size) x tests passed, each counted as often as it was generated, as CodeT does."""
+    return max(groups.items(), key=lambda item: math.sqrt(len(item[1])) * _weight(item[0], problem))[1][0]
 
 
 def largest(groups: Groups, problem: Programs) -> int:
@@ -63,7 +62,7 @@ def largest(groups: Groups, problem: Programs) -> int:
 
 def most_passed(groups: Groups, problem: Programs) -> int:
     """Choose by the number of passed tests, each counted as often as it was generated."""
-    return max(groups.items(), key=lambda item: sum(problem.test_counts[test] for test in item[0]))[1][0]
+    return max(groups.items(), key=lambda item: _weight(item[0], problem))[1][0]
 
 
 def first_drawn(groups: Groups, problem: Programs) -> int:
@@ -89,6 +88,10 @@ def grouped(problem: Programs, drawn: Sequence[int], mask: int) -> Groups:
     return {frozenset(_bits(pattern)): members for pattern, members in by_mask.items()}
 
 
+def _weight(tests: frozenset[int], problem: Programs) -> int:
+    return sum(problem.test_counts[test] for test in tests)
+
+
 def _all_programs(problems: Sequence[Programs], seeds: int) -> Section:
     right = {
         name: [mean([problem.right[choose(groups, problem)] for groups in _orders(problem, seeds, MOST_PROGRAMS)])
@@ -97,7 +100,12 @@ def _all_programs(problems: Sequence[Programs], seeds: int) -> Section:
     }  # fmt: skip
     right["oracle"] = [float(any(problem.right[program] for program in problem.samples)) for problem in problems]
     rows = [
-        (name, f"{100 * mean(found):.1f}", "" if name == RIVAL else paired(found, right[RIVAL]), REFERENCE.get(name, ""))
+        (
+            name,
+            f"{100 * mean(found):.1f}",
+            "" if name == RIVAL else paired(found, right[RIVAL]),
+            REFERENCE.get(name, ""),
+        )
         for name, found in right.items()
     ]
     low, high = bounds(right[SHIPPED], right[RIVAL])
@@ -149,7 +157,9 @@ def _rounds(problems: Sequence[Programs], seeds: int) -> Section:
         [problem.right[dual_agreement(groups, problem)] for problem in problems
          for groups in _orders(problem, seeds, MOST_PROGRAMS)]
     )  # fmt: skip
-    rows.append((f"{RIVAL}, everything", f"{100 * rival:.1f}", "100", f"{mean([len(p.test_counts) for p in problems]):.0f}"))
+    rows.append(
+        (f"{RIVAL}, everything", f"{100 * rival:.1f}", "100", f"{mean([len(p.test_counts) for p in problems]):.0f}")
+    )
     figure = Figure(
         name="programs: rounds of 10 + 10 until the same behaviour wins three running",
         value=100 * shipped,

@@ -80,7 +80,9 @@ def _lines(report: dict[str, Any]) -> list[str]:
     for client in report["clients"]:
         offers = ", ".join(sorted(client["capabilities"])) or "nothing beyond tools"
         lines.append(
-            printable(f"MCP client: {client['name']} {client['version']} ({client['protocol']}) declared {offers}; seen {client['seenAt']}")
+            printable(
+                f"MCP client: {client['name']} {client['version']} ({client['protocol']}) declared {offers}; seen {client['seenAt']}"
+            )
         )
     if not report["clients"]:
         lines.append("MCP clients: none seen yet; sampling is used only where a client declares it")

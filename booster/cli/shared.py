@@ -20,8 +20,12 @@ T = TypeVar("T")
 EXIT_TERMINATED = 128 + signal.SIGTERM
 """What shells report of a program that SIGTERM ended."""
 
-ConfigFile = Annotated[Path | None, typer.Option("--config", help="Read this configuration file instead of looking for one.")]
-SecretsFile = Annotated[Path | None, typer.Option("--secrets", help="Read this secrets file instead of looking for one.")]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", help="Read this configuration file instead of looking for one.")
+]
+SecretsFile = Annotated[
+    Path | None, typer.Option("--secrets", help="Read this secrets file instead of looking for one.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
 

@@ -24,7 +24,12 @@ def main() -> None:
 async def _check(folder: str) -> None:
     from mcp import Client, StdioServerParameters
 
-    environment = {"PATH": os.environ.get("PATH", ""), "HOME": folder, "BOOSTER_HOME": folder, "BOOSTER_PROVIDER": "heuristic"}
+    environment = {
+        "PATH": os.environ.get("PATH", ""),
+        "HOME": folder,
+        "BOOSTER_HOME": folder,
+        "BOOSTER_PROVIDER": "heuristic",
+    }
     server = StdioServerParameters(command=sys.executable, args=["-m", "booster", "serve"], env=environment, cwd=folder)
     async with Client(server) as client:
         names = {tool.name for tool in (await client.list_tools()).tools}

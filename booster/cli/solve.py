@@ -23,7 +23,9 @@ from booster.cli.shared import (
 def solve(
     task: Annotated[str, typer.Argument(help="The task; - reads it from stdin.")],
     iterations: Annotated[int | None, typer.Option("-n", "--iterations", help="Iterations at most, 1..64.")] = None,
-    candidates: Annotated[int | None, typer.Option("-k", "--candidates", help="Candidates an iteration, 1..16.")] = None,
+    candidates: Annotated[
+        int | None, typer.Option("-k", "--candidates", help="Candidates an iteration, 1..16.")
+    ] = None,
     check: Annotated[
         list[str] | None,
         typer.Option(
@@ -59,7 +61,11 @@ def solve(
     options: dict[str, Any] = {
         "checks": [parse_check_argument(argument) for argument in check or ()],
         "budget": Budget(**{name: value for name, value in given.items() if value is not None}),  # type: ignore[arg-type]
-        "config": {name: value for name, value in (("iterations", iterations), ("numCandidates", candidates)) if value is not None},
+        "config": {
+            name: value
+            for name, value in (("iterations", iterations), ("numCandidates", candidates))
+            if value is not None
+        },
     }
     if out is not None:
         try:
@@ -76,6 +82,7 @@ def solve(
 
 async def _solve(settings: Any, task: str, listener: Any, options: dict[str, Any]) -> Any:
     from booster.app import Booster
+    from booster.journal.errors import JournalError
 
     async with Booster.open(settings) as booster:
         session_id = await booster.begin(task, listener=listener, **options)
@@ -85,3 +92,5 @@ async def _solve(settings: Any, task: str, listener: Any, options: dict[str, Any
             await booster.cancel(session_id)
             print(f"booster: stopped; `booster sessions resume {session_id}` goes on with it", file=sys.stderr)
             raise
+        except JournalError as error:
+            raise JournalError(f"{error}; then `booster sessions resume {session_id}` goes on") from error

@@ -140,6 +140,8 @@ _CANONICAL = json.JSONEncoder(separators=(",", ":"), sort_keys=True)
 def dumps(value: Any) -> str:
     """Return compact JSON of plain values; text stays readable unless it cannot be encoded (a lone surrogate)."""
     text = _COMPACT.encode(value)
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -23,14 +23,24 @@ _DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
 
 _ADVICE = (
     ("database or disk is full", "the disk is full; free some space and repeat, nothing of this write was kept"),
-    ("disk i/o error", "the disk refused a write (full, over a quota, or failing); nothing of this write was kept"),
+    (
+        "disk i/o error",
+        "the disk (full, over a quota, or failing) refused a write, of which nothing was kept; free some space",
+    ),
+    ("no space left", "the disk is full; free some space and repeat"),
     ("readonly", "it is read-only; make the file and its directory writable, or set `journal.url` to another place"),
     ("locked", f"another process kept it locked for more than {BUSY_SECONDS} seconds; end that process or try again"),
     ("malformed", "the file is damaged; move it away together with its -wal and -shm files, or restore a copy"),
     ("not a database", "this is no SQLite database; set `journal.url` to another file, or move this one away"),
     ("no module named 'psycopg'", "its driver is not installed; install the extra `postgres`"),
-    ("unable to open", "it cannot be opened; check that its directory exists and belongs to you"),
+    (
+        "unable to open",
+        "it cannot be opened; check that it is a file, and that its directory exists and belongs to you",
+    ),
 )
+
+
+_HOME_ADVICE = "set BOOSTER_HOME, or `journal.url`, to a directory that can be written"
 
 
 def parse_url(url: str) -> URL:
@@ -76,7 +86,8 @@ def explained(url: URL) -> Iterator[None]:
 def explain(error: Exception, url: URL) -> JournalError:
     """Return the JournalError for an error of the database; statements and their values are left out of the text."""
     cause = str(error.orig) if isinstance(error, DBAPIError) else str(error)
-    advice = next((text for sign, text in _ADVICE if sign in cause.lower()), cause)
+    otherwise = f"{cause}; {_HOME_ADVICE}" if isinstance(error, OSError) else cause
+    advice = next((text for sign, text in _ADVICE if sign in cause.lower()), otherwise)
     return JournalError(f"journal {place(url)}: {advice}")
 
 

@@ -157,14 +157,17 @@ def migrate(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS
     if version > newest:
         raise JournalError(
             f"its schema has version {version}, this program knows up to {newest}; "
-            "update the program, or set `journal.url` to another place"
+            "use a newer one, or set `journal.url` to another place"
         )
     if version == newest:
         return
     if version == 0:
         foreign = set(inspect(connection).get_table_names()) & METADATA.tables.keys()
         if foreign:
-            raise JournalError(f"it is no journal: it has tables {sorted(foreign)} but no schema version")
+            raise JournalError(
+                f"it is no journal: it has tables {sorted(foreign)} but no schema version; "
+                "set `journal.url` to another file"
+            )
         METADATA.create_all(connection)
         connection.execute(insert(schema_version).values(version=newest))
         return

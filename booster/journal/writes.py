@@ -148,7 +148,9 @@ class AppendEvents:
         head = head_of(heads, self.session_id)
         head.fence(self.epoch)
         if self.after is not None and self.after != head.last_seq:
-            raise JournalError(f"event {self.after} of session {self.session_id} was not stored; what follows it is not either")
+            raise JournalError(
+                f"event {self.after} of session {self.session_id} was not stored; what follows it is not either"
+            )
         first = head.last_seq + 1
         for seq, (kind, data) in enumerate(self.events, first):
             rows.events.append({"session_id": self.session_id, "seq": seq, "at": self.at, "type": kind, "data": data})

@@ -74,5 +74,8 @@ def _session(database: sqlite3.Connection, session_id: str, status: str, seconds
         status=status,
         seconds=seconds,
         events=tuple((kind, json.loads(data)) for kind, data in events),
-        calls={(key, attempt): Call(state=state, reply=reply, arrived=arrived) for key, attempt, state, reply, arrived in calls},
+        calls={
+            (key, attempt): Call(state=state, reply=reply, arrived=arrived)
+            for key, attempt, state, reply, arrived in calls
+        },
     )

@@ -32,7 +32,9 @@ Kinds = Sequence[tuple[str, int | None]]
 """Kind and HTTP status of failures."""
 
 
-async def solved(home: Path, base_url: str, *, seconds: float = 30, **options: Any) -> tuple[SolveResult, dict[str, Any]]:
+async def solved(
+    home: Path, base_url: str, *, seconds: float = 30, **options: Any
+) -> tuple[SolveResult, dict[str, Any]]:
     """Solve in this process over real HTTP; return the result and everything that was journalled."""
     env = configured(home, base_url, **{**FOUR_ANSWERS, **options})
     async with Booster.open(Settings.load(environ=env, cwd=home)) as opened:
@@ -201,7 +203,13 @@ def test_a_refused_port_is_named_and_leaves_no_answer(tmp_path: Path) -> None:
 
 
 def test_a_solve_by_steps_goes_on_after_faults_of_every_kind_and_counts_them_all(tmp_path: Path) -> None:
-    kinds = ("http_500:indices=0", "http_429:seconds=0.1,indices=2", "html:indices=4", "broken_json:indices=6", "drop:indices=8")
+    kinds = (
+        "http_500:indices=0",
+        "http_429:seconds=0.1,indices=2",
+        "html:indices=4",
+        "broken_json:indices=6",
+        "drop:indices=8",
+    )
     with simulated_model("--accuracy", "1", *(part for kind in kinds for part in ("--fault", kind))) as model:
         env = configured(tmp_path, model.base_url, BOOSTER_GRANULARITY="step", LOCAL_API_KEY=CANARY)
         done = booster("solve", TASK.task, "--json", env=env, cwd=tmp_path)

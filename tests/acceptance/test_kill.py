@@ -81,10 +81,16 @@ class Assassin:
 
 
 async def run(
-    home: Path, model: Model, knobs: Knobs, point: Point | None, arguments: Sequence[str] = (), expected: int = 0, **tap: Any
+    home: Path,
+    model: Model,
+    knobs: Knobs,
+    point: Point | None,
+    arguments: Sequence[str] = (),
+    expected: int = 0,
+    **tap: Any,
 ) -> Run:
     """Solve the task; kill the solve at the point and resume it, which ends with the expected exit code."""
-    home.mkdir(exist_ok=True)
+    home.mkdir(exist_ok=True)  # noqa: ASYNC240 - nothing else runs in this loop that could be kept waiting
     assassin = Assassin(point) if point else None
     async with TappedModel(model.base_url, strike=assassin, **tap) as tapped:
         env = configured(home, tapped.base_url, **knobs)

@@ -1,6 +1,5 @@
 """Stopping a solve from outside and going on with it: by signals, late, twice, with little left, with the model gone."""
 
-import json
 import signal
 import subprocess
 import time
@@ -30,7 +29,8 @@ def stopped(
     )
     patience = time.monotonic() + SOON
     while model.count() < at:
-        assert process.poll() is None and time.monotonic() < patience
+        assert process.poll() is None, "it ended by itself"
+        assert time.monotonic() < patience, "it does not get there"
         time.sleep(0.01)
     process.send_signal(by)
     out, err = process.communicate(timeout=SOON)

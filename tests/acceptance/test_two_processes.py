@@ -113,7 +113,9 @@ def test_cancel_from_another_process_stops_a_solve_even_while_its_model_says_not
     assert took < 2, "stopping is the subject"
     assert (process.returncode, before) == (4, 2)
     result = json.loads(out)
-    assert (result["status"], result["stopReason"]) == (shown["status"], shown["stopReason"]) == ("cancelled", "cancelled")
+    assert (
+        (result["status"], result["stopReason"]) == (shown["status"], shown["stopReason"]) == ("cancelled", "cancelled")
+    )
     assert [step["text"] for step in shown["steps"]] == [step["text"] for step in result["steps"]]
     assert (resumed["status"], resumed["answer"]) == ("done", TASK.answer)
     assert [step["text"] for step in resumed["steps"]][:1] == [step["text"] for step in shown["steps"]][:1]
@@ -142,3 +144,25 @@ def test_a_killed_solve_is_listed_as_orphaned_until_it_is_resumed_or_cancelled(t
     assert (given_up["status"], "orphaned" in given_up) == ("cancelled", False)
     assert (resumed["status"], resumed["answer"], resumed["diagnostics"]["lost"]) == ("done", TASK.answer, 1)
     assert (ended["status"], "orphaned" in ended) == ("done", False)
+
+
+def test_of_two_that_resume_an_orphan_at_once_one_does_and_the_other_is_refused(tmp_path: Path) -> None:
+    with simulated_model("--latency", "0.4", "--accuracy", "1") as model:
+        env = configured(tmp_path, model.base_url, **STEPS)
+        with solving(env, tmp_path) as process:
+            until_asked(model, 1)
+            process.kill()
+            process.wait()
+        resume = command("sessions", "resume", kept_session(tmp_path).session_id, "--json", "-q")
+        running = [
+            subprocess.Popen(resume, env=env, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            for _ in range(2)
+        ]
+        ended = sorted(
+            ((*process.communicate(timeout=60), process.returncode) for process in running), key=lambda end: end[2]
+        )
+
+        (out, _, won), (nothing, refusal, lost) = ended
+        assert json.loads(out)["usage"]["calls"] == model.count() == len(json.loads(out)["steps"]) + 1
+    assert (won, lost, nothing) == (0, 1, "")
+    assert "is being worked on by process-" in refusal

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from booster.answer import CAPS, conclude, read_answer, standing, summary
+from booster.session import Iteration
 from providers.types import Reply
 from tests.builders import a_candidate, a_check, a_session, an_answer
-from booster.session import Iteration
 
 PASS, FAIL, NOT_RUN = a_check("pass"), a_check("fail", check_id="check2"), a_check("not_applicable", check_id="check3")
 
@@ -118,3 +118,77 @@ def test_a_whole_answer_is_read_with_its_reasoning(text: str, answer: str, ratio
 
 def test_a_reply_without_an_answer_is_an_abstention() -> None:
     assert read_answer(Reply(text="I would begin with the jug.", model="m", provider="local", source="model")) is None
+
+
+def test_blank_answers_stand_for_nothing() -> None:
+    assert standing(a_session(answers=of(" ", ""))).status == "none"
+
+
+def test_select_score_puts_the_best_score_before_the_most_votes() -> None:
+    pool = tuple(
+        an_answer(text, key=str(n), score=score) for n, (text, score) in enumerate([("1", 0.1), ("1", 0.1), ("2", 0.3)])
+    )
+
+    by_score, by_vote = (standing(a_session(answers=pool, config={"select": how})) for how in ("score", "auto"))
+
+    assert (by_score.answer, by_score.status) == ("2", "unverified")
+    assert by_score.evidence[0].observed.startswith("1 of 3")
+    assert (by_vote.answer, by_vote.evidence[0].observed) == ("1", "2 of 3 (1: 2, 2: 1)")
+
+
+def test_select_score_claims_agreement_only_for_the_answer_it_took() -> None:
+    agreeing = tuple(an_answer("1", key=str(n), score=0.3) for n in range(3))
+    best_alone = (*agreeing, an_answer("2", key="3", score=0.9))
+
+    assert standing(a_session(answers=agreeing, config={"select": "score"})).status == "agreed"
+    assert standing(a_session(answers=best_alone, config={"select": "score"})).status == "unverified"
+    assert standing(a_session(answers=best_alone)).status == "agreed"
+
+
+def test_of_several_verified_answers_select_decides_which_one_speaks() -> None:
+    pool = tuple(
+        an_answer(text, key=str(n), score=score, checks=[PASS])
+        for n, (text, score) in enumerate([("1", 0.1), ("2", 0.3), ("1", 0.1)])
+    )
+
+    assert standing(a_session(answers=pool)).answer == "1"
+    assert standing(a_session(answers=pool, config={"select": "score"})).answer == "2"
+
+
+def test_bare_numbers_speak_for_the_answer_that_the_steps_led_to() -> None:
+    pool = (an_answer("4", key="a"), an_answer("4 litres", key="final", origin="final"))
+
+    assert standing(a_session(answers=pool)).evidence[0].observed == "2 of 2 (4: 2)"
+
+
+def test_why_nothing_came_is_said() -> None:
+    closed = Iteration(iteration=1, chosen=None, candidates=(), problems=("not_a_list", "timeout", "timeout"))
+
+    ending = conclude(a_session(history=(closed,)), "iterations")
+
+    assert ending.degraded_reasons == ("no model content was obtained (not_a_list, timeout)",)
+
+
+def test_templates_among_the_steps_are_said() -> None:
+    ending = conclude(a_session(answers=of("1"), heuristic=True), "iterations")
+
+    assert (ending.status, ending.degraded_reasons) == (
+        "done",
+        ("some steps are templates of the program, not of a model",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "rationale"),
+    [
+        ('{"answer": "42"}', ""),
+        ('{"rationale": 5, "answer": "42"}', ""),
+        ('[{"text": "Multiply six by seven", "answer": "42"}]', "Multiply six by seven"),
+    ],
+)
+def test_reasoning_that_is_missing_stays_empty(text: str, rationale: str) -> None:
+    proposal = read_answer(Reply(text=text, model="m", provider="local", source="model"))
+
+    assert proposal is not None
+    assert proposal.rationale == rationale
+    assert proposal.text

@@ -23,7 +23,11 @@ def test_ranking_sorts_by_total_score(totals: list[float]) -> None:
 
 
 def test_a_failed_check_outweighs_any_score() -> None:
-    good, failed, proven = a_candidate("a"), a_candidate("b", total=0.9, checks=FAIL), a_candidate("c", total=0.1, checks=PASS)
+    good, failed, proven = (
+        a_candidate("a"),
+        a_candidate("b", total=0.9, checks=FAIL),
+        a_candidate("c", total=0.1, checks=PASS),
+    )
 
     assert rank([good, failed, proven]) == (proven, good, failed)
 
@@ -56,7 +60,9 @@ def test_no_step_wins_that_fails_a_check() -> None:
 
 
 def test_the_most_frequent_answer_wins_and_its_first_proposer_represents_it() -> None:
-    candidates = [a_candidate(f"way {n}", answer=answer, key=str(n)) for n, answer in enumerate(["7", "42", "42.0", "8"])]
+    candidates = [
+        a_candidate(f"way {n}", answer=answer, key=str(n)) for n, answer in enumerate(["7", "42", "42.0", "8"])
+    ]
 
     choice = choose_answer(candidates, "vote")
 
@@ -111,7 +117,9 @@ def test_the_beam_finds_a_head_that_greed_would_miss() -> None:
 def test_a_branch_whose_expansion_failed_is_not_punished_for_it() -> None:
     better, worse = a_candidate("better", total=0.3), a_candidate("worse", total=0.1)
 
-    branches = extend_branches([Branch(path=(better,)), Branch(path=(worse,))], {1: [a_candidate("next", total=0.2)]}, 2)
+    branches = extend_branches(
+        [Branch(path=(better,)), Branch(path=(worse,))], {1: [a_candidate("next", total=0.2)]}, 2
+    )
 
     assert best_head(branches) is better
 
@@ -125,3 +133,17 @@ def test_continuations_that_fail_a_check_are_no_continuations() -> None:
 def test_without_a_winner_there_is_nothing_to_expand() -> None:
     assert open_branches(choose_step([], [], []), 2) == ()
     assert best_head([]) is None
+
+
+def test_a_blank_answer_is_an_abstention() -> None:
+    assert choose_answer([a_candidate("a", answer="  ")], "auto").winner is None
+
+
+def test_what_may_be_applied_in_place_of_the_winner_is_kept_best_first() -> None:
+    failed, repeated = a_candidate("Weigh a parcel", total=0.9, checks=FAIL), a_candidate("Fill the jug", total=0.8)
+    good, better = a_candidate("Boil water", total=0.1), a_candidate("Paint a door", total=0.2)
+
+    choice = choose_step([failed, repeated, good, better], ["Fill the jug"], [])
+
+    assert choice.contenders == (better, good)
+    assert [branch.head for branch in open_branches(choice, 5)] == [better, good]

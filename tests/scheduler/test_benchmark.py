@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.scheduler import budgeted, questions
 from benchmarks.scheduler.arms import ARMS, BayesFilter, Informed, learner
+from benchmarks.scheduler.compare import compare
 from benchmarks.scheduler.envs import ENVIRONMENTS
 from benchmarks.scheduler.hashes import STREAM_HASHES, fingerprint
 from benchmarks.scheduler.metrics import apgr, capture, cheapest_at, cpt, paired, recovery_curve, sign_test
@@ -208,3 +209,7 @@ def test_the_shadow_price_meets_a_target_for_tasks_with_misses(target: float, re
         shares.append(statistics.mean(any(missed[i : i + 8]) for i in range(0, len(missed), 8)))
 
     assert statistics.mean(shares) == pytest.approx(reference, abs=0.03)
+
+
+async def test_the_published_comparison_comes_out_exactly_over_the_protocol() -> None:
+    assert all(row.exact for row in await compare())

@@ -73,13 +73,13 @@ def test_a_reversal_in_the_middle_of_a_task_switches_the_regime_within_8_labels(
         known = None
         for number, step in enumerate(steps[:300]):
             deep, _, handle = learner.choose(step, 0.0)
-            decided = learner.session.policy.prototypes()
-            top = max(decided, key=lambda prototype: prototype["posterior"])["id"]
-            if number == 240:
-                known = top
-            if number > 240 and top != known:
-                delays.append(number - 240)
-                break
+            if number >= 240:
+                prototypes = learner.session.policy.prototypes()
+                top = max(prototypes, key=lambda prototype: prototype["posterior"])["id"]
+                known = top if number == 240 else known
+                if top != known:
+                    delays.append(number - 240)
+                    break
             outcome = ("s2_probe_" if deep else "s1_") + ("fail" if step.critical else "pass")
             learner.session.report(handle, outcome)  # type: ignore[arg-type]  # one of the outcomes
         else:

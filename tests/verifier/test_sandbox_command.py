@@ -39,7 +39,7 @@ async def test_on_a_machine_without_a_known_filter_nothing_is_run(
 def test_every_wall_is_asked_for(user: int | None) -> None:
     command = sandbox_command("/usr/bin/bwrap", ["true"], SandboxLimits(), INHERITED, user=user)
 
-    walls = {"--clearenv", "--die-with-parent", "--new-session", "--seccomp"}
+    walls = {"--clearenv", "--die-with-parent", "--seccomp"}
     walls |= {"--unshare-all"} if user is None else {"--unshare-net", "--unshare-pid", "--unshare-ipc", "--cap-drop"}
     assert walls < set(command)
     assert not {"--bind", "--dev-bind", "--share-net", "--unshare-user"} & set(command)

@@ -150,6 +150,15 @@ def test_a_lost_call_is_listed_as_perhaps_charged() -> None:
     assert "may have been charged" in failure["message"]
 
 
+@pytest.mark.parametrize("problem", ["empty", "refusal", "thinking_truncated"])
+def test_a_reply_that_held_nothing_is_listed_though_it_is_no_error(problem: Any) -> None:
+    document = diagnostics([a_record(1, a_reply()), a_record(2, replace(a_reply(""), problem=problem))], full=False)
+
+    (failure,) = document["failures"]
+    assert (failure["stepKey"], failure["kind"], failure["status"]) == ("it2/candidate1", problem, 200)
+    assert (document["successes"], document["failureCount"]) == (2, 0)
+
+
 def test_samples_are_the_latest_bounded_in_number_and_length_and_marked_where_cut() -> None:
     records = [a_record(number, a_reply("x" * 5_000)) for number in range(1, MAX_SAMPLES + 3)]
 

@@ -168,7 +168,7 @@ async def test_a_newer_schema_is_refused_and_left_alone(sqlite_url: str) -> None
     connection.close()
     before = file_of(sqlite_url).read_bytes()
 
-    with pytest.raises(JournalError, match=r"booster\.db.*version 99.*update the program"):
+    with pytest.raises(JournalError, match=r"booster\.db.*version 99.*use a newer one"):
         async with open_journal(sqlite_url):
             pass
 
