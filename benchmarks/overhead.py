@@ -232,3 +232,7 @@ def _row(name: str, samples: Mapping[str, Samples]) -> Sequence[str]:
 
 def _ms(name: str, value: float, bar: Bar | None = None) -> Figure:
     return Figure(name=name, value=value, unit="ms", bar=bar)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,15 +50,24 @@ async def serving_section(home: Path, *, starts: int) -> Section:
     if memory:
         figures.append(Figure(name="resident memory", value=median(memory) / 1e6, unit="MB", bar=_below(130)))
     try:
-        packages = dict(_closure(PRODUCT, ""))
+        size, packages = install_size(PRODUCT)
     except PackageNotFoundError:
-        return Section(title=title, figures=figures)
+        return Section(title=title, figures=figures)  # run from its sources
     note = "with torch" if "torch" in packages else "no torch"
-    size = sum(map(_size, packages.values()))
     figures.append(
         Figure(name=f"install, {len(packages)} packages, {note}", value=size / 1e6, unit="MB", bar=_below(160))
     )
     return Section(title=title, figures=figures)
+
+
+def install_size(name: str) -> tuple[int, Sequence[str]]:
+    """Return the bytes that a distribution and all that it requires take here, and the names of these packages.
+
+    Raises:
+        PackageNotFoundError: it is not installed.
+    """
+    packages = dict(_closure(name, "", set(), required=True))
+    return sum(map(_size, packages.values())), sorted(packages)
 
 
 def _below(value: float) -> Bar:
@@ -113,16 +122,17 @@ def _used(pid: int) -> tuple[float, float]:
     return seconds, int(resident[1]) * 1024 if resident else 0.0
 
 
-def _closure(name: str, extras: str, seen: set[tuple[str, str]] | None = None) -> Iterator[tuple[str, Distribution]]:
+def _closure(
+    name: str, extras: str, seen: set[tuple[str, str]], *, required: bool = False
+) -> Iterator[tuple[str, Distribution]]:
     """Yield the installed distributions that an installation of this one with these extras brings along."""
-    seen = set() if seen is None else seen
     if (name, extras) in seen:
         return
     seen.add((name, extras))
     try:
         found = distribution(name)
     except PackageNotFoundError:
-        if name == PRODUCT:
+        if required:
             raise
         return  # for another platform or Python version
     yield name, found

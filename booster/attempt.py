@@ -283,9 +283,7 @@ async def _expand(
         _candidate(proposal, f"{call.step_key}.{number}", reply, reply.usage if number == 1 else Usage())
         for number, proposal in enumerate(proposals, 1)
     ]
-    return Attempt(
-        candidates=await verified_steps(session, candidates, parts, branch=branch), unusable=tuple(unusable)
-    )
+    return Attempt(candidates=await verified_steps(session, candidates, parts, branch=branch), unusable=tuple(unusable))
 
 
 def _count(session: Session, opened: Opened) -> int:

@@ -53,7 +53,9 @@ class Library:
             return
         self._rev, state = stored
         if state.get("policy") != POLICY:
-            raise scheduler.StateError(f"namespace {self._namespace!r} holds the policy {state.get('policy')!r}, not {POLICY!r}")
+            raise scheduler.StateError(
+                f"namespace {self._namespace!r} holds the policy {state.get('policy')!r}, not {POLICY!r}"
+            )
         self._policy.restore(state["library"])
         track = self._policy.track()
         for experience in self._since:
@@ -76,7 +78,9 @@ class Library:
                 continue
             del self._since[:written]
             return
-        raise StateConflict(f"scheduler state of namespace {self._namespace!r} changed {ATTEMPTS} times while it was written")
+        raise StateConflict(
+            f"scheduler state of namespace {self._namespace!r} changed {ATTEMPTS} times while it was written"
+        )
 
     def session(self, session_id: str) -> SchedulerSession:
         """Return the scheduler's view of one solve."""
@@ -103,7 +107,9 @@ class LearnedJudgement:
             self._session.steps = self._before
             self._session.new_task()
         decided = self._session.decide(signals)
-        audit: Mapping[str, Any] = {name: value for name, value in decided.as_dict().items() if name not in ("decision_id", "mode")}
+        audit: Mapping[str, Any] = {
+            name: value for name, value in decided.as_dict().items() if name not in ("decision_id", "mode")
+        }
         return Decision(mode=decided.mode, decision_id=decided.decision_id, reason=decided.reason, audit=audit)
 
     def report(self, decision: Decision, outcome: Outcome, *, rework: bool = False) -> None:
@@ -125,5 +131,3 @@ class LearnedJudgement:
             await self._library.save()
         except JournalError as error:  # the answer is there; what was learnt is written with the next solve
             log.warning("the scheduler's state could not be saved: %s", error)
-
-

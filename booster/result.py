@@ -87,7 +87,9 @@ class SolveResult:
         if self.degraded:
             lines.append(f"DEGRADED: {'; '.join(self.degraded_reasons)}")
         if self.simulated:
-            lines.append("SIMULATED: the model is a simulation; its answers mean nothing outside a demonstration or test")
+            lines.append(
+                "SIMULATED: the model is a simulation; its answers mean nothing outside a demonstration or test"
+            )
         if self.answer is not None:
             lines.append(f"Answer: {self.answer}")
             lines.append(f"Status: {self.answer_status}, confidence {self.confidence:.2f} ({self.confidence_basis})")

@@ -62,7 +62,12 @@ class Budget:
         for name, value, least in limits:
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < least:
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int | float)
+                or not math.isfinite(value)
+                or value < least
+            ):
                 raise UsageError(f"budget.{name}: {value!r} is not a number >= {least}; leave it out for no limit")
             if name in ("calls", "tokens") and value != int(value):
                 raise UsageError(f"budget.{name}: {value!r} is not a whole number")

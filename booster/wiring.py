@@ -57,7 +57,9 @@ class Wiring:
         if not chain.providers:
             cause = chain.last_cause
             return [how_to_configure(cause)]
-        return ["a later source answered in place of one that failed; see diagnostics.failures"] if chain.fell_back else []
+        return (
+            ["a later source answered in place of one that failed; see diagnostics.failures"] if chain.fell_back else []
+        )
 
     def refuse_unusable(self, config: Config, budget: Budget, sampler: Sampler | None) -> None:
         """Refuse options that could only fail after money was spent.
@@ -117,7 +119,11 @@ def _configured(settings: Settings) -> list[Provider]:
     values: dict[str, str | None] = {}
     for name, (key, model, base_url) in ENDPOINT_VARIABLES.items():
         if found := settings.endpoints.get(name):
-            values |= {key: found.key.get_secret_value() if found.key else None, model: found.model, base_url: found.base_url}
+            values |= {
+                key: found.key.get_secret_value() if found.key else None,
+                model: found.model,
+                base_url: found.base_url,
+            }
     try:
         endpoints = configured_endpoints(values)
     except ValueError as error:

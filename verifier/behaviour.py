@@ -8,7 +8,7 @@ program that fails one is not among the groups.
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Set as AbstractSet
 
 from verifier.tuned import (
@@ -51,19 +51,14 @@ def best_behaviour(
     for n, tests in zip(sizes, passed, strict=True):
         for test in tests:
             count[test] += n  # whole numbers: sums do not depend on the order in which a set is walked
-    # Sets as bit masks, and the counts in binary: one mask for each power of two. So a pair of groups costs some ten operations.
+    weigh = _weigher(count)
     bit = {test: 1 << at for at, test in enumerate(count)}
-    planes = [sum(bit[test] for test in count if count[test] >> k & 1) for k in range(live.bit_length())]
     masks = [sum(bit[test] for test in tests) for tests in passed]
-
-    def weight(mask: int) -> int:
-        return sum((mask & plane).bit_count() << k for k, plane in enumerate(planes))
-
-    mass = [weight(mask) for mask in masks]
+    mass = [weigh(mask) for mask in masks]
     support: list[list[float]] = [[] for _ in passed]
     for c in range(len(passed)):
         for d in range(c, len(passed)):
-            if shared := weight(masks[c] & masks[d]):
+            if shared := weigh(masks[c] & masks[d]):
                 overlap = (shared / (mass[c] + mass[d] - shared)) ** overlap_power
                 support[c].append(sizes[d] * overlap)
                 if d != c:
@@ -96,3 +91,13 @@ def settled(winners: Sequence[bool], programs: int, *, rounds: int = STEADY_ROUN
     """
     steady = len(winners) >= rounds and all(winners[1 - rounds :])
     return programs >= MOST_PROGRAMS or (steady and programs >= ENOUGH_PROGRAMS)
+
+
+def _weigher(count: Counter[Hashable]) -> Callable[[int], int]:
+    """Return what a set of tests weighs, given as a bit mask in the order of `count`.
+
+    The counts are taken in binary, one mask for each power of two, so that a pair of groups costs some ten operations.
+    """
+    powers = max(count.values(), default=0).bit_length()
+    planes = [sum(1 << at for at, n in enumerate(count.values()) if n >> k & 1) for k in range(powers)]
+    return lambda mask: sum((mask & plane).bit_count() << k for k, plane in enumerate(planes))

@@ -128,7 +128,11 @@ def _hard(group: Group) -> float | None:
 
 
 def _basis(winner: Terms, other: Terms) -> Basis:
+    """Return the term by which the winner is furthest ahead; among equals the largest of its own, then the first."""
     names: tuple[Basis, ...] = ("checks", "votes", "judge", "process", "heuristic")
-    pairs = zip(winner.values(), other.values(), strict=True)
-    ahead = [0.0 if ours == theirs else ours - theirs for ours, theirs in pairs]  # both may be -inf
-    return names[max(range(len(names)), key=lambda at: (ahead[at], -at))]
+    said = [
+        (0.0 if ours == theirs else ours - theirs, ours, -at)  # both may be -inf
+        for at, (ours, theirs) in enumerate(zip(winner.values(), other.values(), strict=True))
+        if getattr(winner, names[at]) is not None
+    ]
+    return names[-max(said)[2]]

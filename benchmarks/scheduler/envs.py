@@ -64,7 +64,7 @@ def nosignal(seed: int) -> Stream:
         for i in range(8):
             c, d, u = draws.situation.random(), draws.situation.random(), draws.situation.random()
             signals = Signals(criticality_hint=c, difficulty_hint=d, progress=i / 8)
-            row.append(Step(signals, u < 0.4, 0, luck.random()))
+            row.append(Step(signals, u < 0.4, 0, luck.random(), float(u < 0.4)))
         tasks.append(tuple(row))
     return Stream(family="nosignal", seed=seed, tasks=tuple(tasks), rules=(lambda task, x: 0.4,), transition=constant)
 
@@ -154,7 +154,7 @@ def adversarial(seed: int) -> Stream:
             d = clamp01(s + 0.6 * (draws.situation.random() - 0.5))
             c = clamp01(s + 0.3 * (draws.situation.random() - 0.5))
             signals = Signals(criticality_hint=1 - c if inverted else c, difficulty_hint=d, progress=i / 8)
-            row.append(Step(signals, s > CUT, int(inverted), luck.random()))
+            row.append(Step(signals, s > CUT, int(inverted), luck.random(), s))
         tasks.append(tuple(row))
 
     def straight(task: int, x: Signals) -> float:

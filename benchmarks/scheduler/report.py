@@ -75,7 +75,7 @@ def page(
         ),
         "## The published stream\n",
         _published(results),
-        "## Regret per environment (mean, sd below 30 seeds as sample sd)\n",
+        "## Regret per environment (mean ± sample sd over the seeds)\n",
         _regrets(results),
         "## Capture: share of the possible gain over the best trivial arm\n",
         _captures(results),

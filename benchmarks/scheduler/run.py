@@ -1,7 +1,7 @@
 """Run one arm over one stream and keep every step: what was chosen, what it cost by the truth, what the arm was told."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from benchmarks.scheduler.streams import Step, Stream
@@ -23,6 +23,7 @@ class Told:
 
     outcome: Outcome | None
     observed: float | None = None
+    """The caller's own score; beside a verified outcome only the auction heeds it, as it was published."""
     rework: bool = False
     failed: bool = False
     """The step was seen to fail under System 1 and was escalated."""
@@ -112,37 +113,39 @@ def run(arm: Arm, stream: Stream) -> Trace:
     return trace
 
 
-def _truth(deep: bool, critical: bool, rework: bool = False) -> Told:
+def _truth(step: Step, deep: bool, rework: bool = False) -> Told:
     """A verified System 1 step, or a System 2 step with a probe beside it."""
     if deep:
-        return Told("s2_probe_fail" if critical else "s2_probe_pass", rework=rework)
-    return Told("s1_fail" if critical else "s1_pass", failed=critical)
+        return Told("s2_probe_fail" if step.critical else "s2_probe_pass", observed=step.value, rework=rework)
+    return Told("s1_fail" if step.critical else "s1_pass", observed=step.value, failed=step.critical)
 
 
 def _full(step: Step, deep: bool, rework: bool) -> Told:
-    return _truth(deep, step.critical, rework)
+    return _truth(step, deep, rework)
 
 
 def _noisy(step: Step, deep: bool, rework: bool) -> Told:
-    return _truth(deep, step.critical != (step.luck < FLIPPED))
+    wrong = step.luck < FLIPPED
+    return _truth(replace(step, critical=not step.critical, value=1 - step.value) if wrong else step, deep)
 
 
 def _partial_s1(step: Step, deep: bool, rework: bool) -> Told:
-    return Told("s2_done") if deep else _truth(deep, step.critical)
+    return Told("s2_done") if deep else _truth(step, deep)
 
 
 def _partial_s2fail(step: Step, deep: bool, rework: bool) -> Told:
-    return _truth(deep, step.critical) if deep or step.critical else Told("s1_unchecked")
+    return _truth(step, deep) if deep or step.critical else Told("s1_unchecked")
 
 
 def _silent(step: Step, deep: bool, rework: bool) -> Told:
     if deep:
         return Told("s2_done")
-    return _truth(False, step.critical and step.luck < SEEN)
+    seen = not step.critical or step.luck < SEEN
+    return _truth(step, deep) if seen else Told("s1_pass")
 
 
 def _selfreport(step: Step, deep: bool, rework: bool) -> Told:
-    return Told(None, observed=1.0) if deep else _truth(False, step.critical)
+    return Told(None, observed=1.0) if deep else _truth(step, deep)
 
 
 TELLERS: dict[str, Callable[[Step, bool, bool], Told]] = {

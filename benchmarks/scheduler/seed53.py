@@ -24,6 +24,8 @@ class EpisodeStep:
     critical: bool
     difficulty: float
     regime: int
+    value: float
+    """True criticality in [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ def _step(draw: Mulberry32, i: int, regime: int) -> EpisodeStep:
     criticality_hint = clamp01(a + CRITICALITY_BLUR * (draw() - 0.5))
     difficulty_hint = clamp01(difficulty + DIFFICULTY_BLUR * (draw() - 0.5))
     signals = Signals(criticality_hint=criticality_hint, difficulty_hint=difficulty_hint, progress=i / LENGTH)
-    return EpisodeStep(signals, (1 - a if regime else a) > CUT53, difficulty, regime)
+    value = 1 - a if regime else a
+    return EpisodeStep(signals, value > CUT53, difficulty, regime, value)
 
 
 def seed53_free(seed: int) -> Stream:
@@ -62,7 +65,7 @@ def seed53_free(seed: int) -> Stream:
     tasks = []
     for number, episode in enumerate(draw_episodes(Mulberry32(SEED53_SEED + seed))):
         chance = luck.luck(number)
-        tasks.append(tuple(Step(s.signals, s.critical, s.regime, chance.random()) for s in episode.steps))
+        tasks.append(tuple(Step(s.signals, s.critical, s.regime, chance.random(), s.value) for s in episode.steps))
     return Stream(
         family="seed53_free",
         seed=seed,

@@ -34,6 +34,8 @@ class Step:
     """Index of the rule at work."""
     luck: float
     """Uniform in [0, 1); decides whatever may happen once the step is executed."""
+    value: float
+    """True criticality in [0, 1], of which `critical` is the upper part."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -164,7 +166,7 @@ def drawn(
             index = regime(task, i)
             value = clamp01(rules[index](c, d, i / steps) + noise * (blur - 0.5))
             signals = Signals(criticality_hint=c, difficulty_hint=d, progress=i / steps)
-            row.append(Step(signals, value > cut, index, luck.random()))
+            row.append(Step(signals, value > cut, index, luck.random(), value))
         built.append(tuple(row))
     return Stream(
         family=family,
@@ -191,7 +193,7 @@ def seed51(seed: int) -> Stream:
             value = round3(clamp01((hint if task < 30 else 1 - hint) + NOISE * (blur - 0.5)))
             shown = round3(hint)
             signals = Signals(criticality_hint=shown, difficulty_hint=shown, progress=round3(i / 8))
-            row.append(Step(signals, value > CUT, int(task >= 30), chance.random()))
+            row.append(Step(signals, value > CUT, int(task >= 30), chance.random(), value))
         tasks.append(tuple(row))
     return Stream(
         family="seed51",
@@ -224,7 +226,7 @@ def seed51_indep(seed: int, *, family: str = "seed51_indep", labels: str = "full
             d, c, blur = draw(), draw(), draw()
             value = round3(clamp01(rule(c, d, 0.0) + NOISE * (blur - 0.5)))
             signals = Signals(criticality_hint=round3(c), difficulty_hint=round3(d), progress=round3(i / 8))
-            row.append(Step(signals, value > CUT, int(task >= 30), chance.random()))
+            row.append(Step(signals, value > CUT, int(task >= 30), chance.random(), value))
         tasks.append(tuple(row))
     return Stream(
         family=family,

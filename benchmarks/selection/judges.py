@@ -12,7 +12,7 @@ from random import Random
 from statistics import NormalDist
 
 from benchmarks.replay_data import Sampled
-from benchmarks.selection.replays import bounds, orders
+from benchmarks.selection.replays import SEEDS, bounds, orders
 from benchmarks.selection.vote import sampled_sets
 from benchmarks.statistics import mean
 from benchmarks.table import Bar, Figure, Section
@@ -22,6 +22,7 @@ from verifier.opinion import OpinionWeight
 SETS = {"cruxeval input": (5, 10), "cruxeval output": (5, 10), "codet": (5, 10, 20)}
 """Sets with the numbers of samples that vote."""
 AUCS = (0.5, 0.6, 0.68, 0.75, 0.82)
+QUICK_AUCS = (0.5, 0.75)
 FINE = tuple(0.5 + 0.02 * step for step in range(21))
 """AUCs among which the crossing of judge and vote is looked for."""
 TRUSTED = (0.6, 0.75)
@@ -45,10 +46,14 @@ class Poll:
 
 
 def judge_tables(data: Path, seeds: int) -> list[Section]:
-    """Return the tables of sum against vote, and of the learnt weight."""
+    """Return the tables of sum against vote, and of the learnt weight.
+
+    What is simulated needs all orders for its bars to mean anything; with fewer, only two qualities are shown.
+    """
     sampled = sampled_sets(data)
+    aucs = AUCS if seeds >= SEEDS else QUICK_AUCS
     found = [
-        _gains(name, counted, _polls(sampled[name][0], counted, seeds))
+        _gains(name, counted, _polls(sampled[name][0], counted, SEEDS), aucs)
         for name, counts in SETS.items()
         for counted in counts
     ]
@@ -82,7 +87,7 @@ def judge_tables(data: Path, seeds: int) -> list[Section]:
         "as AUC .75",
         "alone overtakes at",
     )
-    title = f"judge: simulated judge, points over the vote, {seeds} orders"
+    title = f"judge: simulated judge, points over the vote, {SEEDS} orders"
     return [Section(title=title, header=header, rows=rows, figures=figures), _weights()]
 
 
@@ -107,27 +112,29 @@ def _polls(problems: Sequence[Sampled], count: int, seeds: int) -> list[list[Pol
     return polls
 
 
-def _gains(name: str, count: int, polls: Sequence[Sequence[Poll]]) -> tuple[list[tuple[str, ...]], dict[str, float]]:
+def _gains(
+    name: str, count: int, polls: Sequence[Sequence[Poll]], aucs: Sequence[float]
+) -> tuple[list[tuple[str, ...]], dict[str, float]]:
     """Return the rows of one set and number of samples, and the figures that are judged."""
     vote = _right(polls, 0.5, 0.0)
     rows, worst = [], {"calibrated": math.inf}
-    for auc in AUCS:
+    for auc in aucs:
         arms = {"alone": _right(polls, auc, None), "calibrated": _right(polls, auc, shift(auc))}
         arms |= {f"{trusted:g}": _right(polls, auc, shift(trusted)) for trusted in TRUSTED}
         gains = {arm: 100 * (mean(right) - mean(vote)) for arm, right in arms.items()}
         worst["calibrated"] = min(worst["calibrated"], gains["calibrated"])
-        if auc == AUCS[0]:
+        if auc == aucs[0]:
             worst |= {f"{trusted:g}": gains[f"{trusted:g}"] for trusted in TRUSTED}
         low, high = bounds(arms["calibrated"], vote)
         rows.append(
             (
-                f"{name}, {count}" if auc == AUCS[0] else "",
-                f"{100 * mean(vote):.1f}" if auc == AUCS[0] else "",
+                f"{name}, {count}" if auc == aucs[0] else "",
+                f"{100 * mean(vote):.1f}" if auc == aucs[0] else "",
                 f"{auc:.2f}",
                 f"{gains['alone']:+.1f}",
                 f"{gains['calibrated']:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]",
                 *(f"{gains[f'{trusted:g}']:+.1f}" for trusted in TRUSTED),
-                _crossing(polls, mean(vote), count) if auc == AUCS[0] else "",
+                _crossing(polls, mean(vote), count) if auc == aucs[0] and aucs == AUCS else "",
             )
         )
     return rows, worst

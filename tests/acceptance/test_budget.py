@@ -113,7 +113,7 @@ async def test_money_binds_where_the_price_is_known(tmp_path: Path) -> None:
 @pytest.mark.parametrize("granularity", ["answer", "step"])
 def test_seconds_end_a_slow_solve_with_the_best_so_far(tmp_path: Path, granularity: str) -> None:
     knobs = {"BOOSTER_GRANULARITY": granularity, "BOOSTER_ITERATIONS": "64", "BOOSTER_MAX_STEPS": "64"}
-    arguments = ("--check", "equals:something else", "--max-calls", "1000", "--max-seconds", "1.5", "--json", "-q")
+    arguments = ("--check", "equals:something else", "--max-calls", "1000", "--max-seconds", "3", "--json", "-q")
     with simulated_model("--latency", "0.2") as model:
         env = configured(tmp_path, model.base_url, **knobs)
         done = booster("solve", TASK.task, *arguments, env=env, cwd=tmp_path)
@@ -121,7 +121,7 @@ def test_seconds_end_a_slow_solve_with_the_best_so_far(tmp_path: Path, granulari
         result = document(done)
         assert result["usage"]["calls"] == model.count() > 1
     assert (done.returncode, result["stopReason"]) == (4, "deadline")
-    assert 1.5 <= result["usage"]["seconds"] <= 2.5
+    assert 3 <= result["usage"]["seconds"] <= 4
     assert granularity == "answer" or result["steps"], "what was done until then is kept"
 
 

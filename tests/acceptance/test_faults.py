@@ -165,12 +165,12 @@ async def test_a_call_that_hangs_is_not_waited_for_when_its_siblings_have_long_a
 def test_where_every_call_hangs_the_deadline_ends_the_solve(tmp_path: Path) -> None:
     with simulated_model("--fault", "hang") as model:
         env = configured(tmp_path, model.base_url, **FOUR_ANSWERS)
-        done = booster("solve", TASK.task, "--max-seconds", "1", "--json", "-q", env=env, cwd=tmp_path)
+        done = booster("solve", TASK.task, "--max-seconds", "3", "--json", "-q", env=env, cwd=tmp_path)
 
         assert model.count() == 4
     result = document(done)
     assert (done.returncode, result["status"], result["stopReason"]) == (3, "degraded", "deadline")
-    assert 1 <= result["usage"]["seconds"] <= 2
+    assert 3 <= result["usage"]["seconds"] <= 4
     assert {item["kind"] for item in result["diagnostics"]["failures"]} <= {"timeout", "cancelled"}
     assert len(result["diagnostics"]["failures"]) == 4
 
@@ -179,12 +179,12 @@ def test_at_the_deadline_the_best_so_far_is_the_answer(tmp_path: Path) -> None:
     """Two answers come, two hang: not enough to leave the others behind early, but enough to say something."""
     with simulated_model("--fault", "hang:indices=0+1", "--accuracy", "1") as model:
         env = configured(tmp_path, model.base_url, **FOUR_ANSWERS)
-        done = booster("solve", TASK.task, "--max-seconds", "1.5", "--json", "-q", env=env, cwd=tmp_path)
+        done = booster("solve", TASK.task, "--max-seconds", "3", "--json", "-q", env=env, cwd=tmp_path)
 
     result = document(done)
     assert (done.returncode, result["status"], result["answer"]) == (0, "done", TASK.answer)
     assert result["answerStatus"] == "unverified"
-    assert 1.5 <= result["usage"]["seconds"] <= 2.5
+    assert 3 <= result["usage"]["seconds"] <= 4
     assert votes_of(result) == "2 of 2"
 
 

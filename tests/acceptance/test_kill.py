@@ -159,7 +159,8 @@ def points_over(requests: int, seed: int) -> list[Point]:
     """Return the points of the kills, spread over a run of so many requests."""
     rng = Random(seed)
     numbers = [1 + number * requests // KILLS for number in range(KILLS)]
-    latest = [LATENCY if number > requests - AT_ONCE else 2 * LATENCY for number in numbers]  # before it is over
+    # Near the end a kill must come soon, or there is nothing left to kill.
+    latest = [LATENCY if number > requests - 3 else 2 * LATENCY for number in numbers]
     return [Point(request=number, delay=rng.uniform(0, late)) for number, late in zip(numbers, latest, strict=True)]
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from booster.errors import UsageError
 from booster.journal import Event, JournalError, UnknownSession
 from booster.journal.codec import reply_from_dict
 from booster.opening import MAX_TASK_CHARS
+from booster.result import SolveResult
 from booster.session import Budget, Session
 from booster.work import fold
 from providers.errors import ConfigurationError, TransientError
@@ -36,6 +37,13 @@ async def eventually(holds: Callable[[], bool]) -> None:
     """Give other tasks their turn until something holds."""
     async with asyncio.timeout(20):
         while not holds():
+            await asyncio.sleep(0.005)
+
+
+async def arrived(booster: Booster, session_id: str, count: int) -> None:
+    """Wait until the journal has so many outcomes of calls."""
+    async with asyncio.timeout(20):
+        while len(await booster.journal.calls(session_id)) < count:
             await asyncio.sleep(0.005)
 
 
@@ -346,7 +354,7 @@ async def test_a_resumed_solve_repeats_nothing_and_comes_to_the_same(
     async with a_booster(providers=[provider], home=home) as booster:
         session_id = await booster.begin(TASK, **options)
         await eventually(lambda: len(made) >= stopped_at)
-        await asyncio.sleep(0.02)
+        await arrived(booster, session_id, stopped_at - 1)
         in_flight = len(made) - stopped_at + 1
         await booster.interrupt()
         assert (await booster.result(session_id)).status == "running"
@@ -375,7 +383,7 @@ async def test_the_last_affordable_replies_of_an_interrupted_iteration_are_used(
     async with a_booster(script) as booster:
         session_id = await booster.begin(TASK, scheduler="system2", num_candidates=4, budget=Budget(calls=4))
         await eventually(lambda: len(made) == 4)
-        await asyncio.sleep(0.02)
+        await arrived(booster, session_id, 3)
         await booster.interrupt()
         result = await booster.resume(session_id)
 
@@ -490,10 +498,10 @@ async def test_cancelling_twice_at_once_is_cancelling_once() -> None:
 
 async def test_two_boosters_on_one_file_see_each_other_and_one_can_cancel_the_others_solve(tmp_path: Path) -> None:
     """The one that works notices at its next call, or while a call hangs."""
-    async with a_booster(lambda call: None, home=tmp_path) as worker, a_booster(home=tmp_path) as other:
+    provider = ScriptedProvider(lambda call: None)
+    async with a_booster(providers=[provider], home=tmp_path) as worker, a_booster(home=tmp_path) as other:
         session_id = await worker.begin(TASK, scheduler="system2")
-        await eventually(lambda: worker._runs[session_id].epoch > 0)
-        await asyncio.sleep(0.05)
+        await eventually(lambda: bool(provider.calls))
         ((listed,)) = await other.sessions()
         assert (listed["sessionId"], listed["active"]) == (session_id, True)
         with pytest.raises(JournalError, match="being worked on"):
@@ -626,15 +634,17 @@ async def test_the_next_source_answers_and_the_result_says_so() -> None:
     assert (result.diagnostics["provider"], result.steps[0].provider) == ("local", "local")
 
 
-async def test_every_attempt_counts_and_the_retried_call_brings_its_answer() -> None:
-    lines: Iterator[Line] = iter(
-        [TransientError("429", kind="rate_limit", status=429, retry_after=0.0), TransientError("500"), answer("4")]
-    )
-    async with a_booster(lambda call: next(lines)) as booster:
-        result = await booster.solve(TASK, scheduler="system1")
+def test_every_attempt_counts_and_the_retried_call_brings_its_answer() -> None:
+    async def scenario() -> SolveResult:
+        rate_limit = TransientError("429", kind="rate_limit", status=429, retry_after=30.0)
+        async with a_booster([rate_limit, TransientError("500", kind="http_500"), answer("4")]) as booster:
+            return await booster.solve(TASK, scheduler="system1")
+
+    result = run_virtual(scenario)
 
     assert (result.answer, result.usage["calls"]) == ("4", 3)
     assert [result.diagnostics[name] for name in ("totalCalls", "successes", "failureCount")] == [3, 1, 2]
+    assert result.usage["seconds"] >= 30
 
 
 async def test_a_listener_that_stumbles_costs_the_solve_nothing() -> None:

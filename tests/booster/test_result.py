@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from booster.answer import conclude
@@ -138,6 +138,7 @@ def test_where_cutting_is_not_enough_the_oldest_items_are_left_out_and_counted(n
     assert short[name][-1]["index"] == 1999
 
 
+@settings(deadline=None)
 @given(
     st.recursive(
         st.text(max_size=300) | st.integers() | st.none(),

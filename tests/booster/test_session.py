@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from booster.codec import encode
@@ -55,6 +55,7 @@ def test_session_ids_cannot_be_guessed() -> None:
     assert all(re.fullmatch(r"ses_[0-9a-f]{32}", session_id) for session_id in ids)
 
 
+@settings(deadline=None)
 @given(
     task=st.text(min_size=1), content=st.text(), temperature=st.floats(0, 2), calls=st.none() | st.integers(1, 99),
     candidates=st.integers(1, 16), iterations=st.integers(1, 16),
