@@ -112,13 +112,15 @@ def conclude(session: Session, reason: StopReason, *, degraded_by: Sequence[str]
         degraded_by: Reasons why a later source than the configured one had to answer, in words.
     """
     stands = standing(session)
-    content = has_content(session)
+    content = session.has_content
     status: Status = "cancelled" if reason == "cancelled" else "failed" if reason == "error" else "done"
     if status == "done" and not content:
         status = "degraded"
     reasons = list(degraded_by)
     if session.heuristic:
         reasons.append(f"some steps are templates of the program, not of a model{_problems(session)}")
+    if content and not session.steps and not any(pooled.answer for pooled in session.answers):
+        reasons.append(f"nothing could be read in the replies{_problems(session)}")
     if not content and not reasons:
         reasons.append(f"no model content was obtained{_problems(session)}")
     return Conclusion(
@@ -126,12 +128,6 @@ def conclude(session: Session, reason: StopReason, *, degraded_by: Sequence[str]
         confidence=min(stands.confidence, CAPS[stands.status]), confidence_basis=stands.basis, evidence=stands.evidence,
         summary=summary(session, stands), degraded=bool(reasons), degraded_reasons=tuple(dict.fromkeys(reasons)),
     )  # fmt: skip
-
-
-def has_content(session: Session) -> bool:
-    """Say whether anything but templates and empty replies was ever obtained."""
-    proposed = (one for closed in session.history for one in closed.candidates)
-    return any(not one.blank for one in session.answers) or any(one.source != "heuristic" for one in proposed)
 
 
 def summary(session: Session, stands: Standing) -> str:

@@ -121,8 +121,8 @@ async def attempt_step(session: Session, opened: Opened, parts: Parts) -> Attemp
 
 
 async def with_templates(session: Session, opened: Opened, attempt: Attempt, parts: Parts) -> Attempt:
-    """Add the last rung where no model brought anything: steps that say of themselves that they are templates."""
-    if attempt.candidates or attempt.answers or parts.purse.exhausted():
+    """Add the last rung where no model ever brought anything: steps that say of themselves that they are templates."""
+    if attempt.candidates or attempt.answers or parts.purse.exhausted() or session.has_content:
         return attempt
     proposals = heuristic_proposals(
         session.problem.task, len(session.steps), _count(session, opened), family=session.family

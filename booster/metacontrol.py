@@ -22,6 +22,14 @@ def improves(total: float, last: Step | None, min_improvement: float) -> bool:
     return last is None or total - last.score.total >= min_improvement - _EPSILON
 
 
+def is_cut_off(session: Session) -> bool:
+    """Say whether the models that had answered no longer can: two iterations in a row in which no call came through.
+
+    The run ends then and can be resumed; going on would spend the budget on a dead line.
+    """
+    return len(session.history) > 1 and not any(closed.heard for closed in session.history[-2:]) and session.has_content
+
+
 def react(session: Session) -> tuple[Event, ...]:
     """Return what to do after the iteration that was closed last, as events for the journal.
 

@@ -9,12 +9,6 @@ from booster.answer import standing, summary
 from booster.codec import camel, encode
 from booster.session import AnswerStatus, Decision, Evidence, Session, Status, Step, StopReason
 
-MAX_DOCUMENT_CHARS = 48_000
-"""Characters of a result document as JSON; clients cut what is longer than 50,000."""
-
-_CUTS = (4000, 1000, 300, 80)
-"""Characters that single texts are cut to, tried in this order until a document fits."""
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SolveResult:
@@ -52,8 +46,8 @@ class SolveResult:
     """True where any content came from the simulated model."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON document: camelCase keys, finite numbers, at most `MAX_DOCUMENT_CHARS` characters."""
-        document = {
+        """Return the JSON document: camelCase keys, finite numbers, nothing cut."""
+        return {
             "sessionId": self.session_id,
             "status": self.status,
             "degraded": self.degraded,
@@ -75,7 +69,6 @@ class SolveResult:
             "diagnostics": dict(self.diagnostics),
             **({"warnings": list(self.warnings)} if self.warnings else {}),
         }
-        return fit(document)
 
     def to_json(self) -> str:
         """Return the document as indented JSON text."""
@@ -147,40 +140,6 @@ def score_document(score: Any) -> dict[str, float] | None:
         "rulesScore": round(score.rules, 4), "redundancyScore": round(score.redundancy, 4),
         "consistencyScore": round(score.consistency, 4), "totalScore": round(score.total, 4),
     }  # fmt: skip
-
-
-def fit(document: dict[str, Any], limit: int = MAX_DOCUMENT_CHARS) -> dict[str, Any]:
-    """Return the document with its longest texts cut, each marked, until it has at most `limit` characters as JSON.
-
-    Steps are left out from the front, and counted, only where cutting is not enough.
-    """
-    for cut in (None, *_CUTS):
-        short = document if cut is None else _shortened(document, cut)
-        if _size(short) <= limit:
-            return dict(short)
-    short = dict(_shortened(document, _CUTS[-1]))
-    for name in ("history", "steps", "candidates", "evidence", "checks", "warnings"):
-        items = list(short.get(name) or [])
-        while items and _size(short) > limit:
-            drop = max(1, len(items) // 4)
-            items = items[drop:]
-            short[name] = items
-            short[f"{name}LeftOut"] = short.get(f"{name}LeftOut", 0) + drop
-    return short
-
-
-def _size(document: Any) -> int:
-    return len(json.dumps(document, ensure_ascii=False))
-
-
-def _shortened(value: Any, limit: int) -> Any:
-    if isinstance(value, str) and len(value) > limit:
-        return f"{value[:limit]}… [{len(value) - limit} more characters; ask for the session's resource or export]"
-    if isinstance(value, Mapping):
-        return {key: _shortened(item, limit) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_shortened(item, limit) for item in value]
-    return value
 
 
 def _evidence(item: Evidence) -> dict[str, Any]:

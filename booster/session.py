@@ -157,6 +157,8 @@ class Iteration:
     escalated: bool = False
     problems: tuple[str, ...] = ()
     """Why replies or calls brought nothing: `not_a_list`, `empty`, `refusal`, `thinking_truncated`, `timeout`, ..."""
+    heard: bool = True
+    """False where no call came through: nobody said anything, usable or not."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -247,6 +249,12 @@ class Session:
     def step_texts(self) -> tuple[str, ...]:
         """Texts of the applied steps, oldest first."""
         return tuple(step.text for step in self.steps)
+
+    @property
+    def has_content(self) -> bool:
+        """Anything but templates and empty replies was ever obtained."""
+        proposed = (one for closed in self.history for one in closed.candidates)
+        return any(not one.blank for one in self.answers) or any(one.source != "heuristic" for one in proposed)
 
 
 def new_session_id() -> str:

@@ -6,10 +6,10 @@ decide -> generate -> verify -> select -> apply -> metacontrol -> report, again 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from booster.answer import conclude, has_content, standing, standing_of
+from booster.answer import conclude, standing, standing_of
 from booster.attempt import Attempt, Parts, attempt_step, final_answer, final_key, pooled, run_beam, with_templates
 from booster.codec import encode
-from booster.metacontrol import improves, react
+from booster.metacontrol import improves, is_cut_off, react
 from booster.search import Choice, choose_answer, choose_step, total
 from booster.session import Decision, Granularity, Iteration, Opened, PooledAnswer, Session, Step, StopReason, advance
 from booster.signals import failed, outcome_of, signals
@@ -69,6 +69,8 @@ def stop_reason(session: Session, parts: Parts) -> StopReason | None:
         return limit  # it cut the last iteration short, whatever else holds
     if session.stagnant:
         return "stagnation"
+    if is_cut_off(session):
+        return "error"
     if session.iteration >= session.iterations:
         return "max_steps" if session.cut_iterations else "iterations"
     if len(session.steps) >= session.config.max_steps:
@@ -184,6 +186,7 @@ async def _close(
     closed = Iteration(
         iteration=opened.iteration, chosen=applied.key if applied else None, candidates=choice.ranked, tie=choice.tie,
         decision=opened.decision, escalated=opened.escalated, problems=(*attempt.unusable, *attempt.failed),
+        heard=attempt.heard,
     )  # fmt: skip
     event = {
         "iteration": encode(closed),
@@ -241,7 +244,7 @@ def _lacks_answer(session: Session) -> bool:
     if standing(session).settled or not session.steps or session.steps[-1].answer is not None:
         return False
     asked = any(pooled.key == final_key(session) for pooled in session.answers)
-    return not asked and session.config.scheduler != "system1" and has_content(session)
+    return not asked and session.config.scheduler != "system1" and session.has_content
 
 
 def _success(session: Session) -> bool | None:
@@ -249,5 +252,5 @@ def _success(session: Session) -> bool | None:
     stands = standing(session)
     if stands.settled:
         return True
-    tried = session.status == "done" and has_content(session)
+    tried = session.status == "done" and session.has_content
     return False if tried and stands.answer is None else None

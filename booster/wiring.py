@@ -1,7 +1,10 @@
 """From settings to the sources of model content, in the order in which they are asked."""
 
+import asyncio
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import import_module
 from typing import Any
 
 from booster.config import ENDPOINT_VARIABLES, Config
@@ -42,6 +45,11 @@ class Wiring:
             for provider in direct:
                 stack.push_async_callback(provider.aclose)
             yield cls(settings, redact, direct, stack)
+
+    async def prepare(self) -> None:
+        """Load what sends calls, where calls will be sent: a fraction of a second that no solve's time limit should pay."""
+        if "providers.transport" not in sys.modules and any(isinstance(one, OpenAICompatible) for one in self._direct):
+            await asyncio.to_thread(import_module, "providers.transport")
 
     async def chain(self, session: Session, ledger: Ledger, sampler: Sampler | None) -> Chain:
         """Return the sources of one solve, in order.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from booster.answer import conclude, has_content
+from booster.answer import conclude
 from booster.attempt import Parts
 from booster.codec import encode
 from booster.journal import Journal, Listener, Recorder, SessionLedger, SessionRecord
@@ -76,6 +76,7 @@ class Worker:
         Raises:
             JournalError: the session belongs to another live process, or nothing can be written any more.
         """
+        await self._wiring.prepare()
         run.epoch = run.record.epoch if run.created else await self._take_over(run)
         try:
             recorder, ledger = await self._opened(run)
@@ -115,7 +116,7 @@ class Worker:
             "estimated": spent.estimated, "seconds": round(spent.seconds, 3), "byRole": spent.by_role,
         }  # fmt: skip
         document = ledger.diagnostics(full=full)
-        document["provider"] = (document.get("lastProvider") if has_content(session) else None) or _provider(session)
+        document["provider"] = (document.get("lastProvider") if session.has_content else None) or _provider(session)
         return session_result(session, usage=usage, diagnostics=document, orphaned=orphaned)
 
     async def _opened(self, run: Run) -> tuple[Recorder, SessionLedger]:

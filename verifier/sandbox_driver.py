@@ -1,17 +1,19 @@
 """Runs one `python` check inside the sandbox and says whether it held.
 
-Runs as a script of its own; it imports nothing of the project. On standard input it gets JSON: `{token, code, name, text,
-program}`. What the code prints goes to standard error; the verdict, `TOKEN {"holds": bool, "message": str}`, is the only line on
-standard output. The token keeps a program from passing by ending early with exit code 0, or by printing a verdict of its
-own. It is no defence against a program that searches this process's memory for it: code that shares a process with its
-tests can always cheat them.
+Runs as a script of its own, without site packages; it imports nothing of the project. On standard input it gets JSON:
+`{token, code, name, text, program}`. What the code prints goes to standard error; the verdict, one line of the form
+`TOKEN {"holds": bool, "message": str}`, is all that stands on standard output. The token keeps a program from passing by
+ending early with exit code 0, or by printing a verdict of its own. It is no defence against a program that searches this
+process's memory for it: code that shares a process with its tests can always cheat them.
 """
 
 import ast
+import builtins
 import json
 import os
 import sys
 import traceback
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
@@ -26,6 +28,8 @@ def main() -> None:
     problem = _problem(task)
     said = {"holds": problem is None, "message": problem or ""}
     os.write(verdict, f"\n{token} {json.dumps(said)}\n".encode())
+    with suppress(Exception):  # the code may have closed or replaced it
+        sys.stdout.flush()
     os._exit(0)
 
 
@@ -33,6 +37,7 @@ def _problem(task: dict[str, Any]) -> str | None:
     """Return why the check does not hold; None = it holds."""
     module = ModuleType("answer" if task["program"] else "__main__")
     sys.modules[module.__name__] = module
+    vars(builtins).update(exit=sys.exit, quit=sys.exit)  # there as in any other program; site packages bring them else
     names = module.__dict__
     names[task["name"]] = task["text"]
     try:

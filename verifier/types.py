@@ -63,8 +63,8 @@ class Check:
         """The code runs to its end without an error, and its last expression, where it ends in one, is true.
 
         It sees the target as the text `answer` (with target `step`: `text`). With `program` the target is a Python
-        program: it runs first, and the code, its unit tests, sees the program's names. Runs only where the process's
-        configuration allows code.
+        program: it runs first, and the code, its unit tests, sees the program's names. There is the standard library and
+        nothing else. Runs only where the process's configuration allows code.
         """
         return cls(kind="python", value=code, target=target, options={"program": True} if program else {})
 

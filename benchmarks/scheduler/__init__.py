@@ -1,0 +1,1 @@
+"""Is the scheduler worth its decisions? Environments, arms, metrics, targets: `python -m benchmarks.scheduler`."""

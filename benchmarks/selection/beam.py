@@ -167,7 +167,7 @@ def _calls(puzzles: Sequence[Puzzle], depth: int, width: Width) -> float:
             level = puzzle.depths[depth]
             keys = {level.left[at] if width.distinct else at for at, calls in enumerate(level.calls) if calls}
             counts.append(width.calls * len(keys))
-    return mean(counts)
+    return mean(counts) if counts else 0.0
 
 
 def reaches_24(left: str) -> bool:

@@ -3,13 +3,13 @@
 import asyncio
 import platform
 import time
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
 
 from booster.cli.shared import AsJson, ConfigFile, SecretsFile, load_settings, print_json
 from booster.redact import printable
+from booster.version import installed_version
 
 
 def doctor(
@@ -40,7 +40,7 @@ async def _examine(settings: Any, probe: bool) -> dict[str, Any]:
             for source in sources:
                 source["probe"] = await _probe(booster, source["provider"])
         return {
-            "version": version("reasoning-booster"),
+            "version": installed_version(),
             "python": platform.python_version(),
             "home": str(settings.home),
             "readFrom": [str(path) for path in settings.read_from],

@@ -30,9 +30,9 @@ def version(
 ) -> None:
     """Solve tasks with a language model by spending compute where it pays."""
     if show:
-        from importlib.metadata import version as installed
+        from booster.version import installed_version
 
-        print(f"booster {installed('reasoning-booster')}")
+        print(f"booster {installed_version()}")
         raise typer.Exit
 
 

@@ -6,7 +6,6 @@ Above: `booster.server.stdio` and the HTTP door, which carry it. Below: `booster
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -21,8 +20,9 @@ from booster.server import arguments, results, tools
 from booster.server.clients import note_clients
 from booster.server.door import Door
 from booster.server.failures import explained, failed
+from booster.version import DISTRIBUTION, installed_version
 
-NAME: Final = "reasoning-booster"
+NAME: Final = DISTRIBUTION
 
 Profile = Literal["core", "all"]
 """Which tools are offered: the short list, or every one there is."""
@@ -155,7 +155,7 @@ def build_server(booster: Booster, *, output_root: Path | None = None, profile: 
     server: MCPServer[Any] = MCPServer(
         NAME,
         title="Reasoning Booster",
-        version=_version(),
+        version=installed_version(),
         instructions=INSTRUCTIONS,
         tools=[_published(door, spec) for spec in PROFILES[profile]],
         log_level="WARNING",
@@ -202,13 +202,6 @@ def _add_resource(server: MCPServer[Any], door: Door) -> None:
         except Exception as error:
             raise ResourceError(door.redact(explained(error))) from error
         return json.dumps(door.redact.redact_value(export), ensure_ascii=False)
-
-
-def _version() -> str:
-    try:
-        return version(NAME)
-    except PackageNotFoundError:  # run from a checkout
-        return "0+checkout"
 
 
 __all__ = ["CORE", "NAME", "PROFILES", "Profile", "Spec", "build_server"]

@@ -12,7 +12,7 @@ from mcp.types import CallToolResult, TextContent
 
 from booster.codec import encode
 from booster.redact import printable
-from booster.result import SolveResult, fit, score_document, step_document
+from booster.result import SolveResult, score_document, step_document
 from booster.session import Iteration, Session
 from verifier.types import Candidate
 
@@ -26,6 +26,9 @@ RESOURCE: Final = "booster://sessions/{session_id}"
 """Where everything that is kept of a session can be read."""
 
 _LISTED_TASK_CHARS = 200
+
+_CUTS: Final = (4000, 1000, 300, 80)
+"""Characters that single texts are cut to, tried in this order until a document fits."""
 
 
 def answered(document: Mapping[str, Any], text: str) -> CallToolResult:
@@ -43,7 +46,10 @@ def bounded(document: Mapping[str, Any], limit: int = MAX_DOCUMENT_CHARS) -> dic
     """
     if _size(document) <= limit:
         return dict(document)
-    short: dict[str, Any] = json.loads(json.dumps(fit(dict(document), limit)))
+    for cut in _CUTS:
+        short: dict[str, Any] = _shortened(document, cut)
+        if _size(short) <= limit:
+            return short
     left_out: dict[str, int] = {}
     while _size(short) > limit - 1000 and (lists := list(_lists(short, ""))):
         path, longest = max(lists, key=lambda found: _size(found[1]))
@@ -183,6 +189,16 @@ def _cost(result: SolveResult) -> str:
     cost = result.usage.get("costUsd")
     money = "cost unknown" if cost is None else f"{cost:.4f} USD"
     return f"{result.usage.get('calls', 0)} model calls, {money}"
+
+
+def _shortened(value: Any, limit: int) -> Any:
+    if isinstance(value, str) and len(value) > limit:
+        return f"{value[:limit]}… [{len(value) - limit} more characters; ask for the session's resource or export]"
+    if isinstance(value, Mapping):
+        return {key: _shortened(item, limit) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shortened(item, limit) for item in value]
+    return value
 
 
 def _size(value: Any) -> int:

@@ -107,9 +107,9 @@ async def step(door: Door, ctx: Ctx, given: StepArguments, warnings: list[str]) 
         return attended
     session = attended.session if isinstance(attended, StepResult) else await door.booster.session(leg.session_id)
     result = attended.result if isinstance(attended, StepResult) else await door.booster.result(leg.session_id)
-    closed = None if isinstance(attended, str) or not session.history else session.history[-1]
-    candidates = closed.candidates if closed else ()
-    chosen = next((one for one in candidates if closed and one.key == closed.chosen), None)
+    closed = session.history[-1] if isinstance(attended, StepResult) and attended.candidates else None
+    candidates = attended.candidates if isinstance(attended, StepResult) else ()
+    chosen = attended.chosen if isinstance(attended, StepResult) else None
     document: dict[str, Any] = {
         "sessionId": session.id,
         "status": attended if isinstance(attended, str) else result.status,

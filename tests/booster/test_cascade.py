@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from booster.cascade import Move, Prices, Quote, decide, most_cheap, plan, prices, state_of
-from booster.cascade_state import CascadeState
+from booster.cascade import Action, Move, Prices, Quote, decide, most_cheap, plan, prices, state_of
+from booster.cascade_state import CascadeState, State
 
 P = {(1, 1): 0.5, (2, 2): 0.8, (1, 2): 0.3}
 KEYS = st.lists(st.sampled_from(["a", "a", "a", "b", None]), min_size=1, max_size=6)
 
 
-def planned(wrong: float, cheap: float = 1, strong: float = 20, kmax: int = 2) -> dict[tuple[int, ...], str]:
-    return dict(plan(lambda v, n: P[v, n], lambda j: 0.5, 0.7, wrong, cheap, strong, kmax))
+def planned(wrong: float, cheap: float = 1, strong: float = 20, kmax: int = 2) -> dict[State, Action]:
+    return plan(lambda v, n: P[v, n], lambda j: 0.5, 0.7, wrong, cheap, strong, kmax)
 
 
 def priced(wrong: float = 100) -> Prices:
@@ -39,7 +39,7 @@ def walk(answers: Sequence[str | None], state: CascadeState, price: Prices, kmax
         (400, {(2,): "escalate", (1, 1): "escalate", (1,): "escalate"}),
     ],
 )
-def test_the_plan_is_the_action_of_least_expected_cost(wrong: float, actions: dict[tuple[int, ...], str]) -> None:
+def test_the_plan_is_the_action_of_least_expected_cost(wrong: float, actions: dict[State, Action]) -> None:
     """By hand for g = .7, r = .5, prices 1 and 20. At 50: stop 17.5, strong 20, more 1 + .5 x 7 + .5 x 20 = 14.5 < 17.5."""
     assert planned(wrong) == actions
 

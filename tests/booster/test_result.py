@@ -4,16 +4,10 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from booster.answer import conclude
 from booster.result import (
-    MAX_DOCUMENT_CHARS,
     SolveResult,
     decision_document,
-    fit,
     score_document,
     session_result,
     step_document,
@@ -113,56 +107,3 @@ def test_scores_have_four_decimals() -> None:
         "rulesScore": 0.45, "redundancyScore": 0.1, "consistencyScore": 0.05, "totalScore": 0.3333
     }  # fmt: skip
     assert score_document(None) is None
-
-
-def test_a_small_document_is_left_as_it_is() -> None:
-    document = {"answer": "x" * 1000, "steps": [{"text": "y"}]}
-
-    assert fit(document) == document
-
-
-def test_long_texts_are_cut_and_say_so() -> None:
-    short = fit({"answer": "x" * 100_000, "steps": [("a", "y" * 20)]})
-
-    assert short["answer"].startswith("xxxx")
-    assert short["answer"].endswith("[96000 more characters; ask for the session's resource or export]")
-    assert short["steps"] == [["a", "y" * 20]]
-
-
-@pytest.mark.parametrize("name", ["history", "steps", "candidates", "evidence", "checks", "warnings"])
-def test_where_cutting_is_not_enough_the_oldest_items_are_left_out_and_counted(name: str) -> None:
-    short = fit({name: [{"index": number, "text": "x" * 90} for number in range(2000)]})
-
-    assert size(short) <= MAX_DOCUMENT_CHARS
-    assert len(short[name]) + short[f"{name}LeftOut"] == 2000
-    assert short[name][-1]["index"] == 1999
-
-
-@settings(deadline=None)
-@given(
-    st.recursive(
-        st.text(max_size=300) | st.integers() | st.none(),
-        lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=5), inner, max_size=5),
-        max_leaves=20,
-    ),
-    st.integers(1, 400),
-)
-def test_a_document_of_steps_always_fits(step: Any, count: int) -> None:
-    short = fit({"answer": "x" * 100_000, "steps": [step] * count})
-
-    assert size(short) <= MAX_DOCUMENT_CHARS
-
-
-def test_the_whole_result_fits_however_long_its_parts_are() -> None:
-    long = "four litres " * 20_000
-    steps = [replace(a_step(long, index=index), rationale=long, id=f"it{index}") for index in range(64)]
-    checks = tuple(Check(kind="contains", value=long, id=f"check{number}") for number in range(300))
-    session = ended(
-        a_session(long[:400_000], steps=steps, problem=Problem(task=long, checks=checks), answers=(an_answer(long),))
-    )
-    diagnostics = {"provider": "p", "failures": [{"message": long}] * 50, "rawSamples": [{"prompt": long}] * 20}
-
-    document = session_result(session, usage=USAGE, diagnostics=diagnostics).to_dict()
-
-    assert size(document) < 50_000
-    assert document["steps"]

@@ -93,7 +93,7 @@ def test_the_most_probable_rates_of_change_fit_the_stream() -> None:
 
     def heaviest(family: str) -> set[tuple[float, float]]:
         pairs = set()
-        for seed in range(4):
+        for seed in range(2):
             learner = Learner(make_policy("regime"), Costs())
             run(learner, ENVIRONMENTS[family](seed))
             hazards = learner.session.policy.dump()["hazards"]

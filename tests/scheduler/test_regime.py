@@ -185,14 +185,14 @@ def test_a_single_regime_learns_everything() -> None:
 
 
 def test_a_stationary_stream_rarely_founds_a_regime() -> None:
-    """60 streams of 480 labels with one rule and noise: at most 10 % see any promotion."""
+    """40 streams of 480 labels with one rule and noise: at most 10 % see any promotion."""
     promoted = 0
-    for seed in range(3000, 3060):
+    for seed in range(3000, 3040):
         learner = Learner(make_policy("regime"), Costs())
         run(learner, stationary(seed))
         promoted += learner.session.policy.n_prototypes > 1
 
-    assert promoted <= 6
+    assert promoted <= 4
 
 
 def second_visits(seed: int) -> tuple[float, float]:

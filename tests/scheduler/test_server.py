@@ -1,6 +1,8 @@
 """The nine tools over MCP, on both protocol eras."""
 
 import json
+import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,6 +11,7 @@ from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, TextContent
 
 from scheduler import Costs, Scheduler, Signals
@@ -216,3 +219,32 @@ async def test_it_starts_on_stdio_and_keeps_what_was_learnt(tmp_path: Path, era:
         opened = await call(client, "open_session", sessionId="b")
 
     assert opened["loadedPrototypes"] == 1
+
+
+async def test_a_signal_saves_what_was_learnt_and_ends_the_server(tmp_path: Path, era: Any) -> None:
+    """SIGTERM to a server in mid-task; the library is on disk although no task ended."""
+    parameters = StdioServerParameters(
+        command=sys.executable,
+        args=["-c", PID_SERVER, str(tmp_path / "pid"), str(tmp_path / "store")],
+        cwd=str(Path(__file__).parents[2]),
+    )
+    async with Client(parameters, mode=era) as client:
+        await call(client, "open_session", sessionId="a")
+        await call(client, "decide_step", sessionId="a")
+        await call(client, "report_outcome", sessionId="a", decision_id="a.1", outcome="s1_pass")
+
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGTERM)
+        with pytest.raises(MCPError):
+            await client.call_tool("get_stats", {"sessionId": "a"})
+
+    stored = await FileStore(tmp_path / "store").read("default")
+    assert stored is not None
+    assert stored.document["library"]["nLabels"] == 1
+
+
+PID_SERVER = """
+import os, pathlib, sys
+from scheduler.server import main
+pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))
+main(["--store", sys.argv[2]])
+"""

@@ -120,6 +120,7 @@ async def test_unit_tests_see_the_names_of_the_program(program: str, tests: str,
     "program",
     [
         "raise SystemExit(0)",
+        "exit()",
         "import os; os._exit(0)",
         "import os, sys; print('{\"holds\": true}'); sys.stdout.flush(); os._exit(0)",
         "import os; os.write(1, b'\\npass\\n'); os._exit(0)",
@@ -301,7 +302,7 @@ async def test_the_driver_says_its_verdict_alone_on_standard_output() -> None:
     task = {"token": "t0k3n", "code": "print('noise'); answer == 'x'", "name": "answer", "text": "x", "program": False}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        "-P",  # not to mistake our modules for the interpreter's
+        "-I",  # not to mistake our modules for the interpreter's
         str(DRIVER),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

@@ -45,7 +45,7 @@ def test_sampling_stops_where_the_table_says(v1: int, v2: int, n: int, cap: int,
 
 @pytest.mark.parametrize(("lead", "stops_at"), [(2, 2), (3, 3), (4, 4)])
 def test_the_lead_is_how_many_equal_answers_are_needed_at_first(lead: int, stops_at: int) -> None:
-    assert [n for n in range(1, 6) if enough(n, 0, n, 20, lead)][0] == stops_at
+    assert next(n for n in range(1, 6) if enough(n, 0, n, 20, lead)) == stops_at
 
 
 @given(VOTES, st.integers(1, 25), st.integers(1, 5))

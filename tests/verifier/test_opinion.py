@@ -45,7 +45,7 @@ def test_without_enough_history_the_task_is_its_own_scale() -> None:
     assert standardise([1.0, 3.0], [100.0] * 9) == [-1.0, 1.0]
 
 
-@pytest.mark.parametrize(("scores", "history"), [([5.0, 5.0], []), ([7.0], [5.0] * 10), ([], [])])
+@pytest.mark.parametrize(("scores", "history"), [([5.0, 5.0], []), ([7.0], [5.0] * 10), ([0.0, 1e-300], []), ([], [])])
 def test_scores_without_spread_say_nothing(scores: list[float], history: list[float]) -> None:
     assert standardise(scores, history) == [0.0] * len(scores)
 

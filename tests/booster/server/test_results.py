@@ -69,3 +69,11 @@ def test_the_text_beside_a_document_is_short_and_safe_on_a_terminal() -> None:
 
 def test_a_list_without_sessions_says_so() -> None:
     assert listed([]) == ({"sessions": []}, "There are no sessions.")
+
+
+def test_long_texts_are_cut_and_say_so() -> None:
+    short = bounded({"answer": "x" * 100_000, "steps": [("a", "y" * 20)]})
+
+    assert short["answer"].startswith("xxxx")
+    assert short["answer"].endswith("[96000 more characters; ask for the session's resource or export]")
+    assert short["steps"] == [["a", "y" * 20]]
