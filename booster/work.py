@@ -52,6 +52,8 @@ class Run:
     listener: Listener | None = None
     created: asyncio.Future[None] | None = None
     """Of a session that was made for this run and is owned already: ends when it is stored."""
+    stopping: bool = False
+    """Another process asked for the end, and the task was told."""
     interrupted: bool = False
     """The process is ending: leave the session unfinished, so that it can be resumed."""
     result: SolveResult | None = None
@@ -67,6 +69,7 @@ class Worker:
         self._journal, self._wiring, self._verifiers = journal, wiring, verifiers
         self._libraries: dict[str, Library] = {}
         self._loading = asyncio.Lock()
+        self._watch = Watch(journal)
 
     async def work(self, run: Run, body: Body, events: Events = ()) -> None:
         """Take the session over, run `body` on it, and leave `run.result` behind; what it records is durable then.
@@ -80,7 +83,7 @@ class Worker:
         run.epoch = run.record.epoch if run.created else await self._take_over(run)
         try:
             recorder, ledger = await self._opened(run)
-            watch = asyncio.create_task(self._obey(run), name=f"watch over {run.record.id}")
+            self._watch.begin(run)
             try:
                 await self._run(run, body, events, ledger, recorder)
             except asyncio.CancelledError:
@@ -93,7 +96,7 @@ class Worker:
                 self._conclude(run, ledger, recorder, "error", f"{type(error).__name__}: {error}")
                 raise
             finally:
-                watch.cancel()
+                self._watch.end(run)
                 run.result = self.result(run.session, ledger)
         finally:
             if not run.interrupted:  # else it stays this process's, and is seen as orphaned when that has ended
@@ -177,16 +180,6 @@ class Worker:
         with suppress(JournalError):
             self._record(run, run.session, [("concluded", encode(conclusion))], ledger, recorder)
 
-    async def _obey(self, run: Run) -> None:
-        """Stop the run, also amid a call that hangs, once another process has asked for its end."""
-        with suppress(JournalError):  # whoever works on the session meets it too, and says it
-            requested = False
-            while not requested:
-                await asyncio.sleep(CANCEL_CHECK)
-                requested = await self._journal.cancel_requested(run.record.id)
-            if run.task is not None:
-                run.task.cancel()
-
     async def _library(self, namespace: str) -> Library:
         """Return what the namespace has learnt; loaded once a process, by whoever comes first."""
 
@@ -213,6 +206,38 @@ def overridden(session: Session, candidates: int | None, body: Body) -> Body:
         return replace(after, config=session.config)
 
     return with_other_count
+
+
+class Watch:
+    """Stops runs, also amid a call that hangs, once another process has asked for their end; one look is for all of them."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._runs: dict[str, Run] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self, run: Run) -> None:
+        """Watch over one more run."""
+        self._runs[run.record.id] = run
+        if self._task is None:
+            self._task = asyncio.create_task(self._look(), name="watch over cancellations")
+
+    def end(self, run: Run) -> None:
+        """Leave a run alone; when it was the last, nothing goes on here."""
+        self._runs.pop(run.record.id, None)
+        if not self._runs and self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(CANCEL_CHECK)
+            with suppress(JournalError):  # whoever works on a session meets it too, and says it
+                for session_id in await self._journal.cancelled_among(list(self._runs)):
+                    run = self._runs.get(session_id)
+                    if run is not None and run.task is not None and not run.stopping:
+                        run.stopping = True
+                        run.task.cancel()
 
 
 class Purse:
