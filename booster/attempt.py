@@ -5,7 +5,7 @@ return, nothing that they started is still running.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -53,11 +53,14 @@ class Judgement(Protocol):
     def decide(self, signals: Signals) -> Decision:
         """Return how much thought the step deserves."""
 
-    def report(self, decision: Decision, outcome: Outcome, *, rework: bool = False) -> None:
-        """Learn from a verified fact."""
+    def report(self, decision: Decision, outcome: Outcome, *, rework: bool = False) -> Mapping[str, Any]:
+        """Learn from a verified fact; return what it taught, for the journal."""
 
-    async def feedback(self, *, success: bool | None) -> None:
-        """Close the task and make what was learnt durable."""
+    def end_task(self, *, success: bool) -> bool:
+        """Say how the task ended; return whether there was one to end."""
+
+    async def save(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
+        """Make what was learnt durable; return the events to journal of it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,6 +109,11 @@ class Attempt:
             failed=(*earlier.failed, *self.failed),
         )
 
+    def with_proven(self, probe: "Attempt | None") -> "Attempt":
+        """Take over what a cheap attempt beside this one brought, where it held a check: else it only taught the scheduler."""
+        proven = probe and any(one.passed_checks and not one.failed_checks for one in probe.candidates)
+        return probe.with_earlier(self) if probe and proven else self
+
 
 async def attempt_step(session: Session, opened: Opened, parts: Parts) -> Attempt:
     """Generate candidates for the open iteration with a model, and verify each as it lands.
@@ -118,6 +126,27 @@ async def attempt_step(session: Session, opened: Opened, parts: Parts) -> Attemp
     if opened.granularity == "answer":
         return await _sample_answers(session, opened, parts)
     return await _expand(session, opened, parts, "steps", asks_again=not opened.decision.forced_cheap)
+
+
+async def attempt_with_probe(session: Session, opened: Opened, parts: Parts) -> tuple[Attempt, Attempt | None]:
+    """Make the attempt and, where the iteration asks for it, the cheap attempt beside it.
+
+    The second of the two is no part of the first: it costs that neither a call nor time, but for `PATIENCE_FLOOR` seconds at
+    the most where it is late.
+    """
+    if not opened.probe:
+        return await attempt_step(session, opened, parts), None
+    probing = asyncio.create_task(_probe(session, opened.as_probe(), parts))
+    try:
+        attempt = await attempt_step(session, opened, parts)
+        left = PATIENCE_FLOOR
+        if parts.purse.deadline is not None:
+            left = min(left, max(0.0, parts.purse.deadline - asyncio.get_running_loop().time()))
+        landed, _ = await asyncio.wait({probing}, timeout=left)
+        return attempt, probing.result() if landed else Attempt()
+    finally:
+        probing.cancel(STRAGGLER)
+        await asyncio.gather(probing, return_exceptions=True)
 
 
 async def with_templates(session: Session, opened: Opened, attempt: Attempt, parts: Parts) -> Attempt:
@@ -233,6 +262,20 @@ async def _sample_answers(session: Session, opened: Opened, parts: Parts) -> Att
     )
 
 
+async def _probe(session: Session, opened: Opened, parts: Parts) -> Attempt:
+    """Make one cheap call of the kind that the iteration makes."""
+    if opened.granularity == "step":
+        return await _expand(session, opened, parts, "steps")
+    messages = answer_messages(session.problem)
+    call = _call(session, parts, key=_key(opened, "answer"), role="probe", messages=messages, mode="system1")
+    landed, failures = await any_of([_sample(session, call, parts, "sample")], parts)
+    return Attempt(
+        candidates=tuple(candidate for candidate, _ in landed if candidate),
+        answers=tuple(answer for _, answer in landed),
+        failed=tuple(error.kind for error in failures),
+    )
+
+
 async def _sample(
     session: Session, call: Call, parts: Parts, origin: Literal["sample", "final"]
 ) -> tuple[Candidate | None, PooledAnswer]:
@@ -263,7 +306,8 @@ async def _expand(
     """Ask one model for alternatives to the next step, once more where the reply held none and `asks_again` is set."""
     count = _count(session, opened)
     messages = step_messages(session, count, branch)
-    call = _call(session, parts, key=_key(opened, name), role="generate", messages=messages, mode=opened.decision.mode)
+    role, mode = "probe" if opened.is_probe else "generate", opened.decision.mode
+    call = _call(session, parts, key=_key(opened, name), role=role, messages=messages, mode=mode)
     unusable: list[str] = []
     try:
         reply = await parts.ask(call)
@@ -304,7 +348,8 @@ def _call(
 
 
 def _key(opened: Opened, name: str) -> str:
-    return f"it{opened.iteration}/{'s1' if opened.decision.mode == 'system1' else 's2'}/{name}"
+    place = "probe" if opened.is_probe else {"system1": "s1", "system2": "s2"}[opened.decision.mode]
+    return f"it{opened.iteration}/{place}/{name}"
 
 
 def _candidate(proposal: Proposal, key: str, reply: Reply, usage: Usage) -> Candidate:

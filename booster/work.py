@@ -12,7 +12,7 @@ from booster.attempt import Parts
 from booster.codec import encode
 from booster.journal import Journal, Listener, Recorder, SessionLedger, SessionRecord
 from booster.journal.errors import JournalError
-from booster.judgement import LearnedJudgement, Library
+from booster.judgement import ForcedJudgement, LearnedJudgement, SharedScheduler
 from booster.result import SolveResult, session_result
 from booster.session import Budget, Session, StopReason, advance, session_from_spec
 from booster.wiring import Wiring
@@ -67,8 +67,7 @@ class Worker:
 
     def __init__(self, journal: Journal, wiring: Wiring, verifiers: Sequence[Verifier]) -> None:
         self._journal, self._wiring, self._verifiers = journal, wiring, verifiers
-        self._libraries: dict[str, Library] = {}
-        self._loading = asyncio.Lock()
+        self._scheduler = SharedScheduler(journal)
         self._watch = Watch(journal)
 
     async def work(self, run: Run, body: Body, events: Events = ()) -> None:
@@ -147,11 +146,11 @@ class Worker:
 
         chain = await self._wiring.chain(run.session, ledger, run.sampler)
         purse = Purse(ledger, run.session.budget)
-        library = await self._library(run.session.config.namespace)
+        judgement = await self._judgement(run)
         parts = Parts(
             ask=ask,
             purse=purse,
-            judgement=LearnedJudgement(library, run.session.id, decided=_decided(run.session)),
+            judgement=judgement,
             verifiers=self._verifiers,
             record=record,
             now=now,
@@ -161,7 +160,12 @@ class Worker:
         session = await record(run.session, *events) if events else run.session
         if run.record.events and session.opened is not None:
             session = await record(session, ("resumed", {"epoch": run.epoch}))
-        run.session = await body(session, parts)
+        try:
+            run.session = await body(session, parts)
+        finally:
+            if learnt := await judgement.save():
+                self._record(run, run.session, learnt, ledger, recorder)
+            judgement.close()
 
     def _record(
         self, run: Run, session: Session, entries: Events, ledger: SessionLedger, recorder: Recorder
@@ -180,15 +184,10 @@ class Worker:
         with suppress(JournalError):
             self._record(run, run.session, [("concluded", encode(conclusion))], ledger, recorder)
 
-    async def _library(self, namespace: str) -> Library:
-        """Return what the namespace has learnt; loaded once a process, by whoever comes first."""
-
-        async with self._loading:
-            if namespace not in self._libraries:
-                library = Library(self._journal, namespace)
-                await library.load()
-                self._libraries[namespace] = library
-            return self._libraries[namespace]
+    async def _judgement(self, run: Run) -> LearnedJudgement | ForcedJudgement:
+        if run.session.config.scheduler != "auto":
+            return ForcedJudgement()
+        return await self._scheduler.judgement(run.session, [(event.type, event.data) for event in run.record.events])
 
 
 def overridden(session: Session, candidates: int | None, body: Body) -> Body:
@@ -282,11 +281,6 @@ class Purse:
 def _limits(session: Session) -> dict[str, Any]:
     budget = session.budget
     return {"calls": budget.calls, "tokens": budget.tokens, "seconds": budget.seconds, "cost_usd": budget.cost_usd}
-
-
-def _decided(session: Session) -> int:
-    """Return how many iterations have been decided on, the open one included."""
-    return session.iteration + (session.opened is not None)
 
 
 def _provider(session: Session) -> str | None:

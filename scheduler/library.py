@@ -16,7 +16,7 @@ from scheduler.session import Session
 
 STATE_VERSION = 1
 
-FOREIGN_CAP = 64
+FOREIGN_CAP = 32
 """Sessions of other processes whose `applied` is kept; the oldest are dropped. Those of killed processes stay until then."""
 
 

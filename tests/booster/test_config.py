@@ -34,6 +34,7 @@ DEFAULTS = {
     "strongModel": None,
     "models": [],
     "samplingMaxTokens": 2000,
+    "probeRate": 0.05,
     "contextWindow": 128_000,
     "namespace": "default",
 }
@@ -46,6 +47,7 @@ BOUNDS = [
     ("beamWidth", 1, 4),
     ("beamDepth", 1, 4),
     ("samplingMaxTokens", 16, 16_000),
+    ("probeRate", 0, 1),
     ("contextWindow", 1000, 10_000_000),
 ]
 
