@@ -48,9 +48,7 @@ class Process(Options):
         alias="journal.url",
         min_length=1,
         description="Where the journal is kept; unset = the SQLite file `booster.db` in `home`",
-        json_schema_extra={
-            "allowed": "memory: or sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE"
-        },
+        json_schema_extra={"allowed": "memory: or sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE"},
     )
     output_root: str | None = Field(
         default=None,
