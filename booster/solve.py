@@ -4,12 +4,15 @@ decide -> generate -> verify -> select -> apply -> metacontrol -> report, again 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from booster.answer import conclude, standing, standing_of
-from booster.attempt import Attempt, Parts, attempt_step, final_answer, final_key, pooled, run_beam, with_templates
+from booster.answer import conclude, ended_by_cascade, standing, standing_of
+from booster.attempt import attempt_step, final_answer, final_key, run_beam, with_templates
 from booster.codec import encode
+from booster.drawing import pooled
 from booster.metacontrol import improves, is_cut_off, react
+from booster.parts import Attempt, Parts
 from booster.search import Choice, choose_answer, choose_step, total
 from booster.session import Decision, Granularity, Iteration, Opened, PooledAnswer, Session, Step, StopReason, advance
 from booster.signals import failed, outcome_of, signals
@@ -65,6 +68,8 @@ def stop_reason(session: Session, parts: Parts) -> StopReason | None:
         return None
     if standing(session).settled or (session.steps and session.steps[-1].answer is not None):
         return "answered"
+    if session.history and ended_by_cascade(session.history[-1].draw, session.answers):
+        return "answered"
     if limit == "deadline":
         return limit  # it cut the last iteration short, whatever else holds
     if session.stagnant:
@@ -99,9 +104,13 @@ async def finalize(session: Session, reason: StopReason, parts: Parts) -> Sessio
         if answer is not None:
             events.append(("answered", encode(answer)))
             last = advance(session, *events[0])
-    events.append(("concluded", encode(conclude(last, reason, degraded_by=parts.fallbacks()))))
+    events.append(
+        ("concluded", encode(conclude(last, reason, degraded_by=parts.fallbacks(), learnt=parts.memory.state)))
+    )
     session = await parts.record(session, *events)
     await parts.judgement.feedback(success=_success(session))
+    if reason not in ("cancelled", "error"):
+        await parts.memory.learn(session)
     return session
 
 
@@ -153,12 +162,14 @@ async def _escalate(session: Session, opened: Opened, parts: Parts) -> tuple[Ses
 def _worth_escalating(session: Session, opened: Opened, attempt: Attempt, choice: Choice, parts: Parts) -> bool:
     if opened.decision.mode == "system2" or opened.decision.forced or parts.purse.exhausted():
         return False
-    return failed(session, choice.winner) and "no_provider" not in attempt.failed
+    return (attempt.escalates or failed(session, choice.winner)) and "no_provider" not in attempt.failed
 
 
 def _select(session: Session, opened: Opened, attempt: Attempt) -> Choice:
     if opened.granularity == "answer" and attempt.answers:
-        return choose_answer(attempt.candidates, session.config.select)
+        choice = choose_answer(attempt.candidates, session.config.select)
+        speaks = standing_of((*session.answers, *attempt.answers), session.config.select).key
+        return replace(choice, winner=next((one for one in choice.ranked if one.key == speaks), choice.winner))
     return choose_step(attempt.candidates, session.step_texts, session.banned)
 
 
@@ -182,11 +193,11 @@ async def _close(
     winner, answers = choice.winner, attempt.answers
     if winner is not None and not answers and winner.proposal.answer is not None:
         answers = (pooled(winner, "step"),)
-    applied = winner if winner is not None and _applies(session, opened, winner, answers) else None
+    applied = winner if winner is not None and _applies(session, opened, winner, answers, attempt) else None
     closed = Iteration(
         iteration=opened.iteration, chosen=applied.key if applied else None, candidates=choice.ranked, tie=choice.tie,
         decision=opened.decision, escalated=opened.escalated, problems=(*attempt.unusable, *attempt.failed),
-        heard=attempt.heard,
+        heard=attempt.heard, draw=attempt.draw,
     )  # fmt: skip
     event = {
         "iteration": encode(closed),
@@ -211,12 +222,15 @@ def _report(
     return [("reported", {"decisionId": opened.decision.decision_id, "outcome": outcome, "rework": rework})]
 
 
-def _applies(session: Session, opened: Opened, winner: Candidate, answers: Sequence[PooledAnswer]) -> bool:
+def _applies(
+    session: Session, opened: Opened, winner: Candidate, answers: Sequence[PooledAnswer], attempt: Attempt
+) -> bool:
     """A whole answer goes on the scratchpad only where it ends the solve; a mere guess would mislead the steps."""
     if opened.granularity == "step" or not answers:
         return True
     stands = standing_of((*session.answers, *answers), session.config.select)
     ends = stands.settled or opened.iteration >= session.iterations or _asks_once(session)
+    ends = ends or ended_by_cascade(attempt.draw, answers)
     return ends and vote_key(stands.answer or "") == vote_key(winner.proposal.answer or "")
 
 
