@@ -205,6 +205,8 @@ def conclude(
     if status == "done" and not content:
         status = "degraded"
     reasons = list(degraded_by)
+    if reason == "error" and not degraded_by:
+        reasons.append(f"no call came through any more{_problems(session)}; resume the session when the model is back")
     if session.heuristic:
         reasons.append(f"some steps are templates of the program, not of a model{_problems(session)}")
     if content and not session.steps and not any(pooled.answer for pooled in session.answers):

@@ -13,11 +13,8 @@ from verifier.calibration import Calibration
 from verifier.opinion import OpinionWeight
 from verifier.tuned import SCALE_WINDOW
 
-REMEMBERED: Final = 1000
+REMEMBERED: Final = 200
 """Sessions whose lessons are remembered, so that none is learnt twice."""
-
-LENGTHS: Final = 200
-"""Lengths of tasks that are kept to compare the next one with."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,8 +34,6 @@ class AnswerState:
     """`judge:MODEL` -> what its opinion counts."""
     scales: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """The same -> its latest scores, in its own unit, oldest first."""
-    lengths: tuple[int, ...] = ()
-    """Characters of the latest tasks, oldest first."""
     sessions: tuple[str, ...] = ()
     """Those that have taught, oldest first."""
 
@@ -50,13 +45,9 @@ class AnswerState:
         """Return what an opinion of this scorer counts."""
         return self.weights.get(scorer, OpinionWeight())
 
-    def with_session(self, session_id: str, characters: int) -> "AnswerState":
-        """Return the state that remembers to have seen a task of so many characters."""
-        return replace(
-            self,
-            sessions=(*self.sessions, session_id)[-REMEMBERED:],
-            lengths=(*self.lengths, characters)[-LENGTHS:],
-        )
+    def with_session(self, session_id: str) -> "AnswerState":
+        """Return the state that remembers which session has taught last."""
+        return replace(self, sessions=(*self.sessions, session_id)[-REMEMBERED:])
 
     def with_scores(self, scorer: str, scores: tuple[float, ...]) -> "AnswerState":
         """Return the state after a scorer has given these scores."""
@@ -72,7 +63,6 @@ class AnswerState:
             "cascades": {pair: learnt.dump() for pair, learnt in self.cascades.items()},
             "weights": {scorer: weight.dump() for scorer, weight in self.weights.items()},
             "scales": {scorer: list(scores) for scorer, scores in self.scales.items()},
-            "lengths": list(self.lengths),
             "sessions": list(self.sessions),
         }
 
@@ -92,7 +82,6 @@ class AnswerState:
                 cascades={pair: CascadeState.load(learnt) for pair, learnt in document["cascades"].items()},
                 weights={scorer: OpinionWeight.load(weight) for scorer, weight in document["weights"].items()},
                 scales={scorer: tuple(map(float, scores)) for scorer, scores in document["scales"].items()},
-                lengths=tuple(map(int, document["lengths"])),
                 sessions=tuple(map(str, document["sessions"])),
             )
         except (KeyError, TypeError, AttributeError) as error:

@@ -96,8 +96,9 @@ def models_of(session: Session, mode: Mode) -> Sequence[str | None]:
 
 
 def key_of(opened: Opened, name: str) -> str:
-    """Return the logical name of a call: iteration, system, what for."""
-    return f"it{opened.iteration}/{'s1' if opened.decision.mode == 'system1' else 's2'}/{name}"
+    """Return the logical name of a call: iteration, system or probe, what for."""
+    place = "probe" if opened.is_probe else {"system1": "s1", "system2": "s2"}[opened.decision.mode]
+    return f"it{opened.iteration}/{place}/{name}"
 
 
 def candidate_of(proposal: Proposal, key: str, reply: Reply, usage: Usage) -> Candidate:

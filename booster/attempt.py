@@ -4,13 +4,24 @@ Any k of N: a candidate that fails, hangs or comes malformed costs its siblings 
 return, nothing that they started is still running.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from booster.asking import any_of, call_of, candidate_of, context_of, key_of, models_of, verified
+from booster.asking import (
+    PATIENCE_FLOOR,
+    STRAGGLER,
+    any_of,
+    call_of,
+    candidate_of,
+    context_of,
+    key_of,
+    models_of,
+    verified,
+)
 from booster.drawing import draw_answers, sample
 from booster.parts import Attempt, Parts
-from booster.prompts import again_messages, final_messages, step_messages
+from booster.prompts import again_messages, answer_messages, final_messages, step_messages
 from booster.search import Branch, Choice, best_head, extend_branches, open_branches
 from booster.session import Opened, PooledAnswer, Session
 from providers.errors import ProviderError
@@ -31,6 +42,27 @@ async def attempt_step(session: Session, opened: Opened, parts: Parts) -> Attemp
     if opened.granularity == "answer":
         return await draw_answers(session, opened, parts)
     return await _expand(session, opened, parts, "steps", asks_again=not opened.decision.forced_cheap)
+
+
+async def attempt_with_probe(session: Session, opened: Opened, parts: Parts) -> tuple[Attempt, Attempt | None]:
+    """Make the attempt and, where the iteration asks for it, the cheap attempt beside it.
+
+    The second of the two is no part of the first: it costs that neither a call nor time, but for `PATIENCE_FLOOR` seconds at
+    the most where it is late.
+    """
+    if not opened.probe:
+        return await attempt_step(session, opened, parts), None
+    probing = asyncio.create_task(_probe(session, opened.as_probe(), parts))
+    try:
+        attempt = await attempt_step(session, opened, parts)
+        left = PATIENCE_FLOOR
+        if parts.purse.deadline is not None:
+            left = min(left, max(0.0, parts.purse.deadline - asyncio.get_running_loop().time()))
+        landed, _ = await asyncio.wait({probing}, timeout=left)
+        return attempt, probing.result() if landed else Attempt()
+    finally:
+        probing.cancel(STRAGGLER)
+        await asyncio.gather(probing, return_exceptions=True)
 
 
 async def with_templates(session: Session, opened: Opened, attempt: Attempt, parts: Parts) -> Attempt:
@@ -96,6 +128,23 @@ def final_key(session: Session) -> str:
     return f"it{session.iteration}/final"
 
 
+async def _probe(session: Session, opened: Opened, parts: Parts) -> Attempt:
+    """Make one cheap call of the kind that the iteration makes."""
+    if opened.granularity == "step":
+        return await _expand(session, opened, parts, "steps")
+    messages = answer_messages(session.problem)
+    call = call_of(
+        session, parts, key=key_of(opened, "answer"), role="probe", messages=messages,
+        model=models_of(session, "system1")[0],
+    )  # fmt: skip
+    landed, failures = await any_of([sample(session, call, parts, "sample")], parts)
+    return Attempt(
+        candidates=tuple(one.candidate for one in landed if one.candidate is not None),
+        answers=tuple(one.answer for one in landed),
+        failed=tuple(error.kind for error in failures),
+    )
+
+
 async def _expand(
     session: Session, opened: Opened, parts: Parts, name: str, branch: Sequence[str] = (), *, asks_again: bool = False
 ) -> Attempt:
@@ -103,7 +152,7 @@ async def _expand(
     count = _count(session, opened)
     messages = step_messages(session, count, branch)
     call = call_of(
-        session, parts, key=key_of(opened, name), role="generate", messages=messages,
+        session, parts, key=key_of(opened, name), role="probe" if opened.is_probe else "generate", messages=messages,
         model=models_of(session, opened.decision.mode)[0],
     )  # fmt: skip
     unusable: list[str] = []

@@ -183,6 +183,13 @@ class Config(Options):
     sampling_max_tokens: Whole = Field(
         default=2000, ge=16, le=16_000, description="Tokens that one reply may have, hidden reasoning included"
     )
+    probe_rate: Real = Field(
+        default=0.05,
+        ge=0,
+        le=1,
+        description="Share of the deep steps beside which one cheap call is made too, so that the learned scheduler sees "
+        "whether it would have done",
+    )
     context_window: Whole = Field(
         default=128_000,
         ge=1000,

@@ -1,133 +1,188 @@
 """The scheduler as the loop consults it: one library of prototypes per namespace, shared by processes, one session a solve.
 
-Above: `booster.app`. Below: `scheduler` decides and learns in memory; the journal keeps the library under a revision.
+The journal is the scheduler's only memory: its row of `scheduler_state` holds the library under a revision, and the events
+of a solve hold whatever the library may not have yet. A process may be killed at any moment: what it had learnt is learnt
+again when the session is resumed, and nothing is learnt twice.
+
+Above: `booster.work`. Below: `scheduler` decides and learns in memory; `booster.scheduler_store` keeps it.
 """
 
-import asyncio
 import logging
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Any
 
 import scheduler
-from booster.journal.errors import JournalError, StateConflict
-from booster.session import Decision
-from scheduler.experience import Experience
-from scheduler.policy import Policy
-from scheduler.registry import make_policy
-from scheduler.session import Session as SchedulerSession
+from booster.config import Config
+from booster.experience import Event, begins_a_task, kept_count, lived_through, seen, taught
+from booster.journal import MemoryJournal
+from booster.scheduler_store import JournalStore, StateJournal
+from booster.session import Decision, Session
+from scheduler import Costs
+from scheduler.persistence import PersistentService
 from scheduler.types import Outcome, Signals
 
 log = logging.getLogger("booster")
 
-POLICY = "auction"
-"""Policy of the loop."""
 
-ATTEMPTS = 20
-"""Times that a library is merged with what other processes wrote in between before giving up."""
+class SharedScheduler:
+    """The libraries of this process; one that no solve uses is not kept in memory.
 
+    Args:
+        journal: Keeps them.
+    """
 
-class StateStore(Protocol):
-    """What is needed of the journal."""
+    def __init__(self, journal: StateJournal) -> None:
+        self._kept = PersistentService(JournalStore(journal))
+        self._unkept = PersistentService(JournalStore(MemoryJournal()))
 
-    async def load_state(self, namespace: str) -> tuple[int, dict[str, Any]] | None:
-        """Return revision and state, or None."""
+    @property
+    def namespaces(self) -> list[str]:
+        """Names of the libraries in memory."""
+        return [library.namespace for tools in (self._kept, self._unkept) for library in tools.service.libraries()]
 
-    async def save_state(self, namespace: str, rev: int | None, state: dict[str, Any]) -> int:
-        """Write if the stored revision is still `rev`; return the new one."""
+    async def judgement(self, session: Session, events: Sequence[Event]) -> "LearnedJudgement":
+        """Return the scheduler's view of one solve, brought to where its events left it.
 
+        A namespace that cannot be read, or that another program wrote, is left as it is: the solve learns in memory then.
 
-class Library:
-    """What one namespace has learnt, in this process."""
-
-    def __init__(self, store: StateStore, namespace: str) -> None:
-        self._store, self._namespace = store, namespace
-        self._policy: Policy[Any] = make_policy(POLICY)
-        self._rev: int | None = None
-        self._since: list[Experience] = []
-        self._writing = asyncio.Lock()
-
-    async def load(self) -> None:
-        """Take over what is stored; experience of this process that is not stored yet is learnt on top."""
-        stored = await self._store.load_state(self._namespace)
-        if stored is None:
-            return
-        self._rev, state = stored
-        if state.get("policy") != POLICY:
-            raise scheduler.StateError(
-                f"namespace {self._namespace!r} holds the policy {state.get('policy')!r}, not {POLICY!r}"
-            )
-        self._policy.restore(state["library"])
-        track = self._policy.track()
-        for experience in self._since:
-            self._policy.observe(track, experience)
-
-    async def save(self) -> None:
-        """Write what was learnt; the loser of a race learns its own experience on top of the winner's and tries again."""
-        async with self._writing:
-            await self._save()
-
-    async def _save(self) -> None:
-        for _ in range(ATTEMPTS):
-            if not self._since:
-                return
-            written, state = len(self._since), {"policy": POLICY, "library": self._policy.dump()}
-            try:
-                self._rev = await self._store.save_state(self._namespace, self._rev, state)
-            except StateConflict:
-                await self.load()
-                continue
-            del self._since[:written]
-            return
-        raise StateConflict(
-            f"scheduler state of namespace {self._namespace!r} changed {ATTEMPTS} times while it was written"
-        )
-
-    def session(self, session_id: str) -> SchedulerSession:
-        """Return the scheduler's view of one solve."""
-        return SchedulerSession(self._policy, session_id, on_experience=self._since.append)
+        Args:
+            session: The solve.
+            events: Of its journal, oldest first.
+        """
+        lived, kept = lived_through(events), kept_count(events)
+        namespace, costs = session.config.namespace, costs_of(session.config)
+        tools = self._kept
+        try:
+            await tools.resume_session(session.id, namespace, lived, saved=kept, costs=costs)
+        except scheduler.SchedulerError as error:
+            log.warning(
+                "the scheduler's state is left alone and not used: %s; `booster scheduler reset --namespace %s` begins anew",
+                error, namespace,
+            )  # fmt: skip
+            tools = self._unkept
+            await tools.resume_session(session.id, namespace, lived, costs=costs)
+        return LearnedJudgement(
+            tools, session.id, namespace, kept=kept if tools is self._kept else None,
+            between_tasks=begins_a_task(lived), probe_rate=session.config.probe_rate,
+        )  # fmt: skip
 
 
 class LearnedJudgement:
-    """Fulfils `booster.attempt.Judgement` for one solve. A solve whose mode is forced asks nothing and teaches nothing.
+    """Fulfils `booster.attempt.Judgement` for one solve; `SharedScheduler.judgement` makes it.
 
     Args:
-        library: What the solve's namespace has learnt.
-        session_id: Beginning of every decision id.
-        decided: Decisions that the session was given before, so that no id is used twice.
+        tools: Holds the session.
+        session_id: The solve's, and the beginning of every decision id.
+        namespace: Its library.
+        kept: Experiences of the session that are known to be saved; None = nothing is saved here.
+        between_tasks: The next decision begins a task.
+        probe_rate: Share of System 2 decisions, in [0, 1], that ask for a probe.
     """
 
-    def __init__(self, library: Library, session_id: str, *, decided: int = 0) -> None:
-        self._library, self._session_id, self._before = library, session_id, decided
-        self._session: SchedulerSession | None = None
+    def __init__(
+        self,
+        tools: PersistentService,
+        session_id: str,
+        namespace: str,
+        *,
+        kept: int | None,
+        between_tasks: bool,
+        probe_rate: float,
+    ) -> None:
+        self._tools, self._session_id, self._namespace = tools, session_id, namespace
+        self._kept, self._between_tasks, self._probe_rate = kept, between_tasks, probe_rate
+        self._session = tools.service.session(session_id)
 
     def decide(self, signals: Signals) -> Decision:
         """Ask the library."""
-        if self._session is None:
-            self._session = self._library.session(self._session_id)
-            self._session.steps = self._before
+        if self._between_tasks:
             self._session.new_task()
+            self._between_tasks = False
         decided = self._session.decide(signals)
-        audit: Mapping[str, Any] = {
-            name: value for name, value in decided.as_dict().items() if name not in ("decision_id", "mode")
-        }
+        probe = decided.mode == "system2" and is_drawn(decided.decision_id, self._probe_rate)
+        document = replace(decided, probe=probe).as_dict()
+        audit = {name: value for name, value in document.items() if name not in ("decision_id", "mode", "reason")}
+        audit["signals"] = seen(signals)
         return Decision(mode=decided.mode, decision_id=decided.decision_id, reason=decided.reason, audit=audit)
 
-    def report(self, decision: Decision, outcome: Outcome, *, rework: bool = False) -> None:
-        """Teach the library a fact; a decision that another process made before it was killed is not known here."""
-        if self._session is None:
-            return
+    def report(self, decision: Decision, outcome: Outcome, *, rework: bool = False) -> Mapping[str, Any]:
+        """Teach the library a fact; return what it made of it, for the journal."""
         try:
-            self._session.report(decision.decision_id, outcome, rework=rework)
-        except scheduler.UnknownDecisionError:
-            return
+            return taught(self._session.report(decision.decision_id, outcome, rework=rework))
+        except (
+            scheduler.UnknownDecisionError
+        ):  # it was made before the journal kept what is needed to make it known again
+            return {}
 
-    async def feedback(self, *, success: bool | None) -> None:
-        """End the task; None = nobody knows whether it succeeded."""
-        if self._session is None:
-            return
-        if success is not None:
-            self._session.feedback(success)
+    def end_task(self, *, success: bool) -> bool:
+        """Say how the task ended; return whether there was one to end."""
+        if self._between_tasks:
+            return False
+        self._session.feedback(success)
+        self._between_tasks = True
+        return True
+
+    async def save(self) -> tuple[Event, ...]:
+        """Make what was learnt durable; return what to journal of it: nothing where nothing was new or it did not work."""
+        if self._kept is None:
+            return ()
         try:
-            await self._library.save()
-        except JournalError as error:  # the answer is there; what was learnt is written with the next solve
+            await self._tools.save(self._namespace)
+        except scheduler.SchedulerError as error:  # the answer is there; it is written with the next solve
             log.warning("the scheduler's state could not be saved: %s", error)
+            return ()
+        library = self._tools.service.library(self._namespace)
+        count = library.applied.get(self._session_id, 0) if library is not None else 0
+        if count <= self._kept:
+            return ()
+        self._kept = count
+        return (("learnt", {"experiences": count}),)
+
+    def close(self) -> None:
+        """Leave the session; a library that nobody uses is dropped, one with something unsaved never is."""
+        library = self._tools.service.library(self._namespace)
+        if self._kept is None or (library is not None and library.applied.get(self._session_id, 0) <= self._kept):
+            self._tools.service.close_session(self._session_id)
+            self._tools.service.unload(self._namespace)
+
+
+class ForcedJudgement:
+    """Fulfils `booster.attempt.Judgement` for a solve whose `scheduler` setting decides: asks nothing and teaches nothing."""
+
+    def decide(self, signals: Signals) -> Decision:
+        """Never called: the setting decides."""
+        raise NotImplementedError("the scheduler setting decides")
+
+    def report(self, decision: Decision, outcome: Outcome, *, rework: bool = False) -> Mapping[str, Any]:
+        """Teach nothing."""
+        return {}
+
+    def end_task(self, *, success: bool) -> bool:
+        """Say that there was no task."""
+        return False
+
+    async def save(self) -> tuple[Event, ...]:
+        """Save nothing."""
+        return ()
+
+    def close(self) -> None:
+        """Leave nothing."""
+
+
+def costs_of(config: Config) -> Costs:
+    """Return what the two modes cost, in cheap candidates.
+
+    System 2 draws `numCandidates` of them; of one alone it asks the strong model, which counts as two.
+    """
+    return Costs(cheap=1.0, deep=float(max(2, config.num_candidates)))
+
+
+def is_drawn(decision_id: str, rate: float) -> bool:
+    """Say whether a decision belongs to a share of all.
+
+    Drawn by its id and not by a counter: a solve is too short to count in, and a resumed one must draw the same again.
+    """
+    digest = blake2b(decision_id.encode(), digest_size=8).digest()
+    return int.from_bytes(digest) < rate * 2**64

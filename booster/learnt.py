@@ -91,3 +91,21 @@ class AnswerMemory:
             del self._unsaved[:written]
             return
         raise StateConflict(f"{self._key} changed {ATTEMPTS} times while it was written")
+
+
+class Memories:
+    """The memories of a process, one a namespace; each is loaded once, by whoever comes first."""
+
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
+        self._memories: dict[str, AnswerMemory] = {}
+        self._loading = asyncio.Lock()
+
+    async def of(self, namespace: str) -> AnswerMemory:
+        """Return what the namespace has learnt."""
+        async with self._loading:
+            if namespace not in self._memories:
+                memory = AnswerMemory(self._store, namespace)
+                await memory.load()
+                self._memories[namespace] = memory
+            return self._memories[namespace]

@@ -19,13 +19,14 @@ def learn(state: AnswerState, session: Session) -> AnswerState:
     draws = [closed.draw for closed in session.history if closed.draw is not None]
     if session.id in state.sessions or not draws:
         return state
-    state = state.with_session(session.id, len(session.problem.task))
+    taught = state
     for draw in draws:
         if draw.rule == "cascade" and draw.move:
-            state = _from_cascade(state, draw, session.answers)
+            taught = _from_cascade(taught, draw, session.answers)
         if scores := _scores(draw, session.answers):
-            state = state.with_scores(draw.judge["scorer"], scores)
-    return _from_checks(state, draws, session.answers)
+            taught = taught.with_scores(draw.judge["scorer"], scores)
+    taught = _from_checks(taught, draws, session.answers)
+    return state if taught is state else taught.with_session(session.id)
 
 
 def right(answers: Sequence[PooledAnswer]) -> bool | None:

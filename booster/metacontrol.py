@@ -27,7 +27,7 @@ def is_cut_off(session: Session) -> bool:
 
     The run ends then and can be resumed; going on would spend the budget on a dead line.
     """
-    return len(session.history) > 1 and not any(closed.heard for closed in session.history[-2:]) and session.has_content
+    return session.silent > 1 and session.has_content
 
 
 def react(session: Session) -> tuple[Event, ...]:

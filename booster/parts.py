@@ -5,7 +5,7 @@ Above: `booster.attempt`, `booster.drawing`, the loop. `booster.work` wires the 
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from booster.answer_state import AnswerState
 from booster.session import Decision, Draw, PooledAnswer, Session
@@ -38,11 +38,14 @@ class Judgement(Protocol):
     def decide(self, signals: Signals) -> Decision:
         """Return how much thought the step deserves."""
 
-    def report(self, decision: Decision, outcome: Outcome, *, rework: bool = False) -> None:
-        """Learn from a verified fact."""
+    def report(self, decision: Decision, outcome: Outcome, *, rework: bool = False) -> Mapping[str, Any]:
+        """Learn from a verified fact; return what it taught, for the journal."""
 
-    async def feedback(self, *, success: bool | None) -> None:
-        """Close the task and make what was learnt durable."""
+    def end_task(self, *, success: bool) -> bool:
+        """Say how the task ended; return whether there was one to end."""
+
+    async def save(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
+        """Make what was learnt durable; return the events to journal of it."""
 
 
 class Memory(Protocol):
@@ -122,3 +125,8 @@ class Attempt:
             failed=(*earlier.failed, *self.failed),
             draw=self.draw or earlier.draw,
         )
+
+    def with_proven(self, probe: "Attempt | None") -> "Attempt":
+        """Take over what a cheap attempt beside this one brought, where it held a check: else it only taught the scheduler."""
+        proven = probe and any(one.passed_checks and not one.failed_checks for one in probe.candidates)
+        return probe.with_earlier(self) if probe and proven else self

@@ -109,6 +109,17 @@ class Opened:
     """The one in force."""
     escalated: bool = False
     """System 1 has failed and System 2 took the iteration up."""
+    probe: bool = False
+    """Beside System 2 the cheap attempt is made too, for the scheduler to learn from."""
+
+    @property
+    def is_probe(self) -> bool:
+        """This is the cheap attempt beside System 2."""
+        return self.probe and self.decision.mode == "system1"
+
+    def as_probe(self) -> "Opened":
+        """Return the iteration as the cheap attempt beside it sees it."""
+        return replace(self, decision=replace(self.decision, mode="system1"), probe=True)
 
     def after_failure(self) -> "Opened":
         """Return the iteration as System 2 takes it up."""
@@ -277,6 +288,8 @@ class Session:
     backtracks: int = 0
     guarded: int = 0
     """Iterations in a row that neither improved nor said anything new."""
+    silent: int = 0
+    """Iterations in a row in which no call came through."""
     stagnant: bool = False
     """Metacontrol gave up: nothing moves any more."""
     heuristic: bool = False
@@ -323,7 +336,7 @@ def session_from_spec(session_id: str, spec: Mapping[str, Any], created_at: str)
 
 
 def advance(session: Session, kind: str, data: Mapping[str, Any]) -> Session:
-    """Return the session after one event. Types that only inform (`resumed`, `reported`) change nothing."""
+    """Return the session after one event. Types that only inform (`resumed`, `reported`, ...) change nothing."""
     handler = _HANDLERS.get(kind)
     return handler(session, data) if handler else session
 
@@ -344,6 +357,7 @@ def _closed(session: Session, data: Mapping[str, Any]) -> Session:
         answers=(*session.answers, *(decode(PooledAnswer, item) for item in data["answers"])),
         banned=(),
         hints=tuple(data["hints"]),
+        silent=0 if closed.heard else session.silent + 1,
         heuristic=session.heuristic or any(item.source == "heuristic" for item in closed.candidates),
     )
 
@@ -370,7 +384,7 @@ def _answered(session: Session, data: Mapping[str, Any]) -> Session:
 def _extended(session: Session, data: Mapping[str, Any]) -> Session:
     return replace(
         session, iterations=data["iterations"], cut_iterations=data.get("cut", False), status="running", conclusion=None,
-        stagnant=False, guarded=0,
+        silent=0, stagnant=False, guarded=0,
     )  # fmt: skip
 
 
@@ -391,7 +405,7 @@ _HANDLERS = {
     "concluded": _concluded,
 }
 
-INFORMING = frozenset({"resumed", "reported"})
+INFORMING = frozenset({"resumed", "reported", "task_ended", "learnt"})
 """Event types that record a fact without changing the session."""
 
 EVENT_TYPES = frozenset(_HANDLERS) | INFORMING

@@ -4,6 +4,7 @@ Four scalars in [0, 1], all computed from facts that the session holds, and one 
 """
 
 import math
+from collections.abc import Sequence
 
 from booster.session import Session
 from scheduler.types import Outcome, Signals
@@ -50,25 +51,55 @@ def disagreement(session: Session) -> float:
     return 1 - max(keys.count(key) for key in keys) / len(keys) if len(keys) > 1 else 0.0
 
 
-def outcome_of(session: Session, winner: Candidate | None, *, intuition: bool, heard: bool = True) -> Outcome:
+def outcome_of(
+    session: Session,
+    winner: Candidate | None,
+    *,
+    intuition: bool,
+    heard: bool = True,
+    escalated: bool = False,
+    settled: str | None = None,
+) -> Outcome:
     """Return the fact to report for an iteration.
 
-    A System 1 step passed if a check ran on it and held, failed if nothing usable was said or a check did not hold or it
-    said what had been said before, and went unchecked otherwise. A System 2 step carries no label of its own.
+    A System 1 step passed if a check ran on it and held or its answer is the one that settled the task; it failed if
+    nothing usable was said, a check did not hold, it said what had been said before, or System 2 had to take it up; it went
+    unchecked otherwise. A System 2 step carries no label of its own.
 
     Args:
         session: State before the step.
         winner: The best candidate of the first attempt; None = there was none.
         intuition: The first attempt was made by System 1.
         heard: Some model replied; a call that never came through says nothing about the step.
+        escalated: System 2 takes the step up.
+        settled: The answer that is verified or agreed after the first attempt; None = there is none.
     """
     if not intuition:
         return "s2_done"
     if not heard:
         return "s1_unchecked"
-    if failed(session, winner):
+    if escalated or winner is None or failed(session, winner):
         return "s1_fail"
-    return "s1_pass" if winner is not None and winner.passed_checks else "s1_unchecked"
+    return "s1_pass" if winner.passed_checks or _is_answer(winner, settled) else "s1_unchecked"
+
+
+def probed(session: Session, candidates: Sequence[Candidate], *, heard: bool, settled: str | None) -> Outcome:
+    """Return what a cheap attempt beside System 2 shows: whether it would have done.
+
+    Args:
+        session: State before the step.
+        candidates: What the cheap attempt brought: at most one.
+        heard: The model replied to it.
+        settled: The answer that System 2 verified or agreed on; None = there is none, and only checks can tell.
+    """
+    if not heard:
+        return "s2_done"
+    if not candidates or failed(session, candidates[0]):
+        return "s2_probe_fail"
+    (cheap,) = candidates
+    if cheap.passed_checks or _is_answer(cheap, settled):
+        return "s2_probe_pass"
+    return "s2_done" if settled is None or cheap.proposal.answer is None else "s2_probe_fail"
 
 
 def failed(session: Session, winner: Candidate | None) -> bool:
@@ -76,6 +107,11 @@ def failed(session: Session, winner: Candidate | None) -> bool:
     if winner is None or winner.failed_checks:
         return True
     return winner.proposal.answer is None and near_repeat(winner.proposal.text, session.step_texts)
+
+
+def _is_answer(candidate: Candidate, settled: str | None) -> bool:
+    answer = candidate.proposal.answer
+    return settled is not None and answer is not None and vote_key(answer) == vote_key(settled)
 
 
 def _open_checks(session: Session) -> float:

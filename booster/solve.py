@@ -7,15 +7,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from booster.answer import conclude, ended_by_cascade, standing, standing_of
-from booster.attempt import attempt_step, final_answer, final_key, run_beam, with_templates
+from booster.answer import Standing, conclude, ended_by_cascade, standing, standing_of
+from booster.attempt import attempt_step, attempt_with_probe, final_answer, final_key, run_beam, with_templates
 from booster.codec import encode
-from booster.drawing import pooled
+from booster.drawing import most_samples, pooled
 from booster.metacontrol import improves, is_cut_off, react
 from booster.parts import Attempt, Parts
 from booster.search import Choice, choose_answer, choose_step, total
-from booster.session import Decision, Granularity, Iteration, Opened, PooledAnswer, Session, Step, StopReason, advance
-from booster.signals import failed, outcome_of, signals
+from booster.session import (
+    Conclusion,
+    Decision,
+    Granularity,
+    Iteration,
+    Opened,
+    PooledAnswer,
+    Session,
+    Step,
+    StopReason,
+    advance,
+)
+from booster.signals import failed, outcome_of, probed, signals
 from scheduler.types import Outcome
 from verifier.answers import vote_key
 from verifier.types import Candidate, Score
@@ -48,10 +59,14 @@ async def iterate(session: Session, parts: Parts, given: Sequence[Candidate] = (
     """
     session, opened = await _open(session, parts, given)
     first = opened.at_first()
-    attempt = Attempt(candidates=tuple(given)) if given else await attempt_step(session, first, parts)
+    attempt, probe = Attempt(candidates=tuple(given)), None
+    if not given:
+        attempt, probe = await attempt_with_probe(session, first, parts)
     choice = _select(session, opened, attempt)
-    outcome = outcome_of(session, choice.winner, intuition=first.decision.mode == "system1", heard=attempt.heard)
-    if opened.escalated or _worth_escalating(session, first, attempt, choice, parts):
+    escalates = opened.escalated or _worth_escalating(session, first, attempt, choice, parts)
+    outcome = _outcome(session, first, attempt, choice, escalates=escalates, probe=probe)
+    attempt = attempt.with_proven(probe)
+    if escalates:
         session, opened = await _escalate(session, opened, parts)
         attempt = (await attempt_step(session, opened, parts)).with_earlier(attempt)
     attempt = await with_templates(session, opened, attempt, parts)
@@ -104,14 +119,17 @@ async def finalize(session: Session, reason: StopReason, parts: Parts) -> Sessio
         if answer is not None:
             events.append(("answered", encode(answer)))
             last = advance(session, *events[0])
-    events.append(
-        ("concluded", encode(conclude(last, reason, degraded_by=parts.fallbacks(), learnt=parts.memory.state)))
-    )
-    session = await parts.record(session, *events)
-    await parts.judgement.feedback(success=_success(session))
+    conclusion = conclude(last, reason, degraded_by=parts.fallbacks(), learnt=parts.memory.state)
+    success = _success(last, conclusion)
+    if success is not None and parts.judgement.end_task(success=success):
+        events.append(("task_ended", {"success": success}))
+    if events:
+        session = await parts.record(session, *events)
+    # Before the session ends: one that has ended is resumed by nobody, and what it taught would be lost with the process.
+    learnt = await parts.judgement.save()
     if reason not in ("cancelled", "error"):
-        await parts.memory.learn(session)
-    return session
+        await parts.memory.learn(last)
+    return await parts.record(session, *learnt, ("concluded", encode(conclusion)))
 
 
 async def give_up(session: Session, parts: Parts) -> Session:
@@ -124,7 +142,8 @@ async def _open(session: Session, parts: Parts, given: Sequence[Candidate]) -> t
         return session, session.opened
     decision = _decide(session, parts, given)
     granularity: Granularity = "step" if given else _granularity(session)
-    opened = Opened(iteration=session.iteration + 1, granularity=granularity, decision=decision)
+    probe = bool(decision.audit.get("probe")) and _can_probe(session, granularity, parts)
+    opened = Opened(iteration=session.iteration + 1, granularity=granularity, decision=decision, probe=probe)
     return await parts.record(session, ("iteration_opened", encode(opened))), opened
 
 
@@ -138,6 +157,15 @@ def _decide(session: Session, parts: Parts, given: Sequence[Candidate]) -> Decis
             return Decision(mode="system2", forced=True, reason=f"the scheduler setting is {setting}")
         case _:
             return parts.judgement.decide(signals(session, parts.purse.used_share()))
+
+
+def _can_probe(session: Session, granularity: Granularity, parts: Parts) -> bool:
+    """Say whether a further call leaves System 2 all of its own, and one for the answer."""
+    config, left = session.config, parts.purse.affordable()
+    beam = config.beam_width * (config.beam_depth - 1) if config.beam_width > 1 else 0
+    whole = config.num_candidates if session.at_once else most_samples(session)
+    own = whole if granularity == "answer" else 2 + beam
+    return left is None or left > own + 1
 
 
 def _granularity(session: Session) -> Granularity:
@@ -162,7 +190,34 @@ async def _escalate(session: Session, opened: Opened, parts: Parts) -> tuple[Ses
 def _worth_escalating(session: Session, opened: Opened, attempt: Attempt, choice: Choice, parts: Parts) -> bool:
     if opened.decision.mode == "system2" or opened.decision.forced or parts.purse.exhausted():
         return False
-    return (attempt.escalates or failed(session, choice.winner)) and "no_provider" not in attempt.failed
+    if "no_provider" in attempt.failed:
+        return False
+    if attempt.draw is not None and attempt.draw.move:
+        return attempt.escalates
+    if opened.granularity == "answer":  # one answer that no check speaks for is no reason to stop
+        return not _stands(session, attempt).settled
+    return failed(session, choice.winner)
+
+
+def _stands(session: Session, attempt: Attempt) -> Standing:
+    return standing_of((*session.answers, *attempt.answers), session.config.select)
+
+
+def _outcome(
+    session: Session, first: Opened, attempt: Attempt, choice: Choice, *, escalates: bool, probe: Attempt | None
+) -> Outcome:
+    """Return the fact to report of the first attempt, and of the cheap one beside it.
+
+    That a cascade has weighed costs and asks the strong model says nothing yet of the cheap answer.
+    """
+    stands = _stands(session, attempt)
+    settled = stands.answer if stands.settled else None
+    if probe is not None:
+        return probed(session, probe.candidates, heard=probe.heard, settled=settled)
+    return outcome_of(
+        session, choice.winner, intuition=first.decision.mode == "system1", heard=attempt.heard,
+        escalated=escalates and not attempt.escalates, settled=settled,
+    )  # fmt: skip
 
 
 def _select(session: Session, opened: Opened, attempt: Attempt) -> Choice:
@@ -217,9 +272,9 @@ def _report(
     if not opened.decision.decision_id:
         return []
     taken_back = any(data.get("reason") == "repetition" for kind, data in reactions if kind == "backtracked")
-    rework = taken_back and outcome == "s2_done"
-    parts.judgement.report(opened.decision, outcome, rework=rework)
-    return [("reported", {"decisionId": opened.decision.decision_id, "outcome": outcome, "rework": rework})]
+    rework = taken_back and outcome.startswith("s2")
+    taught = parts.judgement.report(opened.decision, outcome, rework=rework)
+    return [("reported", {"decisionId": opened.decision.decision_id, "outcome": outcome, "rework": rework, **taught})]
 
 
 def _applies(
@@ -261,10 +316,9 @@ def _lacks_answer(session: Session) -> bool:
     return not asked and session.config.scheduler != "system1" and session.has_content
 
 
-def _success(session: Session) -> bool | None:
+def _success(session: Session, conclusion: Conclusion) -> bool | None:
     """Return what is known of the task's success: nothing where it was not tried to the end, or no check or vote spoke."""
-    stands = standing(session)
-    if stands.settled:
+    if conclusion.answer_status in ("verified", "agreed"):
         return True
-    tried = session.status == "done" and session.has_content
-    return False if tried and stands.answer is None else None
+    tried = conclusion.status == "done" and session.has_content
+    return False if tried and conclusion.answer is None else None

@@ -11,8 +11,8 @@ from booster.answer import conclude
 from booster.codec import encode
 from booster.journal import Journal, Listener, Recorder, SessionLedger, SessionRecord
 from booster.journal.errors import JournalError
-from booster.judgement import LearnedJudgement, Library
-from booster.learnt import AnswerMemory
+from booster.judgement import ForcedJudgement, LearnedJudgement, SharedScheduler
+from booster.learnt import Memories
 from booster.parts import Parts
 from booster.result import SolveResult, session_result
 from booster.session import Budget, Session, StopReason, advance, session_from_spec
@@ -53,6 +53,8 @@ class Run:
     listener: Listener | None = None
     created: asyncio.Future[None] | None = None
     """Of a session that was made for this run and is owned already: ends when it is stored."""
+    stopping: bool = False
+    """Another process asked for the end, and the task was told."""
     interrupted: bool = False
     """The process is ending: leave the session unfinished, so that it can be resumed."""
     result: SolveResult | None = None
@@ -66,9 +68,9 @@ class Worker:
 
     def __init__(self, journal: Journal, wiring: Wiring, verifiers: Sequence[Verifier]) -> None:
         self._journal, self._wiring, self._verifiers = journal, wiring, verifiers
-        self._libraries: dict[str, Library] = {}
-        self._memories: dict[str, AnswerMemory] = {}
-        self._loading = asyncio.Lock()
+        self._scheduler = SharedScheduler(journal)
+        self._memories = Memories(journal)
+        self._watch = Watch(journal)
 
     async def work(self, run: Run, body: Body, events: Events = ()) -> None:
         """Take the session over, run `body` on it, and leave `run.result` behind; what it records is durable then.
@@ -82,7 +84,7 @@ class Worker:
         run.epoch = run.record.epoch if run.created else await self._take_over(run)
         try:
             recorder, ledger = await self._opened(run)
-            watch = asyncio.create_task(self._obey(run), name=f"watch over {run.record.id}")
+            self._watch.begin(run)
             try:
                 await self._run(run, body, events, ledger, recorder)
             except asyncio.CancelledError:
@@ -95,7 +97,7 @@ class Worker:
                 self._conclude(run, ledger, recorder, "error", f"{type(error).__name__}: {error}")
                 raise
             finally:
-                watch.cancel()
+                self._watch.end(run)
                 run.result = self.result(run.session, ledger)
         finally:
             if not run.interrupted:  # else it stays this process's, and is seen as orphaned when that has ended
@@ -146,23 +148,28 @@ class Worker:
 
         chain = await self._wiring.chain(run.session, ledger, run.sampler)
         purse = Purse(ledger, run.session.budget)
-        library = await self._library(run.session.config.namespace)
+        judgement = await self._judgement(run)
         parts = Parts(
             ask=ask,
             purse=purse,
-            judgement=LearnedJudgement(library, run.session.id, decided=_decided(run.session)),
+            judgement=judgement,
             verifiers=self._verifiers,
             record=record,
             now=now,
             fallbacks=lambda: self._wiring.fallbacks(chain),
             request_timeout=self._wiring.request_timeout,
-            memory=await self._memory(run.session.config.namespace),
+            memory=await self._memories.of(run.session.config.namespace),
             prices=self._wiring.prices,
         )
         session = await record(run.session, *events) if events else run.session
         if run.record.events and session.opened is not None:
             session = await record(session, ("resumed", {"epoch": run.epoch}))
-        run.session = await body(session, parts)
+        try:
+            run.session = await body(session, parts)
+        finally:
+            if learnt := await judgement.save():
+                self._record(run, run.session, learnt, ledger, recorder)
+            judgement.close()
 
     def _record(
         self, run: Run, session: Session, entries: Events, ledger: SessionLedger, recorder: Recorder
@@ -181,34 +188,10 @@ class Worker:
         with suppress(JournalError):
             self._record(run, run.session, [("concluded", encode(conclusion))], ledger, recorder)
 
-    async def _obey(self, run: Run) -> None:
-        """Stop the run, also amid a call that hangs, once another process has asked for its end."""
-        with suppress(JournalError):  # whoever works on the session meets it too, and says it
-            requested = False
-            while not requested:
-                await asyncio.sleep(CANCEL_CHECK)
-                requested = await self._journal.cancel_requested(run.record.id)
-            if run.task is not None:
-                run.task.cancel()
-
-    async def _memory(self, namespace: str) -> AnswerMemory:
-        """Return what the namespace has learnt about answers; loaded once a process, by whoever comes first."""
-        async with self._loading:
-            if namespace not in self._memories:
-                memory = AnswerMemory(self._journal, namespace)
-                await memory.load()
-                self._memories[namespace] = memory
-            return self._memories[namespace]
-
-    async def _library(self, namespace: str) -> Library:
-        """Return what the namespace has learnt; loaded once a process, by whoever comes first."""
-
-        async with self._loading:
-            if namespace not in self._libraries:
-                library = Library(self._journal, namespace)
-                await library.load()
-                self._libraries[namespace] = library
-            return self._libraries[namespace]
+    async def _judgement(self, run: Run) -> LearnedJudgement | ForcedJudgement:
+        if run.session.config.scheduler != "auto":
+            return ForcedJudgement()
+        return await self._scheduler.judgement(run.session, [(event.type, event.data) for event in run.record.events])
 
 
 def overridden(session: Session, candidates: int | None, body: Body) -> Body:
@@ -226,6 +209,38 @@ def overridden(session: Session, candidates: int | None, body: Body) -> Body:
         return replace(after, config=session.config, at_once=session.at_once)
 
     return with_other_count
+
+
+class Watch:
+    """Stops runs, also amid a call that hangs, once another process has asked for their end; one look is for all of them."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._runs: dict[str, Run] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self, run: Run) -> None:
+        """Watch over one more run."""
+        self._runs[run.record.id] = run
+        if self._task is None:
+            self._task = asyncio.create_task(self._look(), name="watch over cancellations")
+
+    def end(self, run: Run) -> None:
+        """Leave a run alone; when it was the last, nothing goes on here."""
+        self._runs.pop(run.record.id, None)
+        if not self._runs and self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(CANCEL_CHECK)
+            with suppress(JournalError):  # whoever works on a session meets it too, and says it
+                for session_id in await self._journal.cancelled_among(list(self._runs)):
+                    run = self._runs.get(session_id)
+                    if run is not None and run.task is not None and not run.stopping:
+                        run.stopping = True
+                        run.task.cancel()
 
 
 class Purse:
@@ -274,11 +289,6 @@ class Purse:
 def _limits(session: Session) -> dict[str, Any]:
     budget = session.budget
     return {"calls": budget.calls, "tokens": budget.tokens, "seconds": budget.seconds, "cost_usd": budget.cost_usd}
-
-
-def _decided(session: Session) -> int:
-    """Return how many iterations have been decided on, the open one included."""
-    return session.iteration + (session.opened is not None)
 
 
 def _provider(session: Session) -> str | None:

@@ -16,6 +16,9 @@ from scheduler.session import Session
 
 STATE_VERSION = 1
 
+FOREIGN_CAP = 32
+"""Sessions of other processes whose `applied` is kept; the oldest are dropped. Those of killed processes stay until then."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:
@@ -91,11 +94,13 @@ class Library:
 
     def snapshot(self) -> Snapshot:
         """Return the present state for writing."""
+        foreign = [name for name in self.applied if name not in self.sessions]
+        kept = [*foreign[-FOREIGN_CAP:], *(name for name in self.applied if name in self.sessions)]
         document = {
             "version": STATE_VERSION,
             "policy": self.policy.name,
             "library": self.policy.dump(),
-            "applied": dict(self.applied),
+            "applied": {name: self.applied[name] for name in kept},
         }
         tracks = {name: session.dump_track() for name, session in self.sessions.items()}
         return Snapshot(self.rev, document, len(self.log), tracks)
@@ -115,7 +120,7 @@ class Library:
         Raises:
             StateError: The stored state cannot be loaded; nothing has changed then.
         """
-        applied = self.applied
+        applied = {name: count for name, count in self.applied.items() if name in self.sessions}
         if stored is None:
             self.policy.restore(self._blank)
             self.rev, self.applied = 0, {}

@@ -6,8 +6,9 @@ that a killed process loses neither a pending decision nor a label.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 from scheduler.errors import InvalidInputError, SetAsideError, StateError, StoreConflictError
 from scheduler.experience import Experience, decode, encode
@@ -20,6 +21,9 @@ from scheduler.types import Costs
 
 COMPACT_ROWS = 256
 """Rows after which a session's log is replaced by one snapshot, at the next save."""
+
+ATTEMPTS = 50
+"""Lost races after which a save is given up; what was learnt stays in memory for the next one."""
 
 
 class PersistentService:
@@ -37,7 +41,8 @@ class PersistentService:
         self._log = log
         self._rows: dict[str, int] = {}
         """Session id -> rows in its log."""
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """Of the namespaces that somebody reads or writes now."""
 
     async def open_session(
         self,
@@ -80,6 +85,44 @@ class PersistentService:
                 self._start_log(library, session_id)
         return {**reply, "warning": "; ".join(warnings)} if warnings else reply
 
+    async def resume_session(
+        self,
+        session_id: str,
+        namespace: str,
+        experiences: Sequence[Experience],
+        *,
+        saved: int = 0,
+        costs: Costs | None = None,
+    ) -> None:
+        """Open a session out of a journal that its caller keeps, and learn whatever the saved library lacks of it.
+
+        Args:
+            session_id: Name of the session; one of this name that is open is replaced.
+            namespace: Library to decide with and to teach.
+            experiences: Everything that changed the session so far, oldest first, as `on_experience` gave it; none = a new one.
+            saved: How many of them the caller knows to be in the saved library.
+            costs: What the two modes cost this caller.
+
+        Raises:
+            InvalidInputError: A name cannot be used.
+            StateError: The stored state cannot be loaded.
+        """
+        async with self._lock(namespace):
+            library = self.service.library(namespace)
+            if library is None or experiences:
+                # Another process may have worked on the session and saved what it learnt there.
+                stored = await self._store.read(namespace)
+                if library is None:
+                    library = self.service.load(namespace, stored=stored)
+                elif library.rev != (stored.rev if stored else 0):
+                    library.rebase(stored)
+            applied = min(len(experiences), max(saved, library.applied.get(session_id, 0)))
+            if session_id in library.sessions:
+                self.service.close_session(session_id)
+            session = Session(library.policy, session_id, costs=costs)
+            self.service.open_session(session_id, namespace, resumed=session, applied=applied)
+            self._repeat(library, session, experiences, applied=applied)
+
     async def task_feedback(self, session_id: str, success: bool) -> dict[str, Any]:
         """End a task and save the library."""
         reply = self.service.task_feedback(session_id, success)
@@ -102,12 +145,13 @@ class PersistentService:
 
         Raises:
             StateError: The winner's state cannot be loaded; nothing of ours is lost, it stays in memory and in the log.
+            StoreConflictError: The race was lost `ATTEMPTS` times; nothing is lost either.
         """
         async with self._lock(namespace):
             library = self.service.library(namespace)
             if library is None or not library.dirty:
                 return
-            while True:
+            for _ in range(ATTEMPTS):
                 snapshot = library.snapshot()
                 try:
                     rev = await self._store.write(namespace, snapshot.document, rev=library.rev)
@@ -115,8 +159,9 @@ class PersistentService:
                     library.rebase(await self._store.read(namespace))
                     continue
                 library.saved(snapshot, rev)
-                break
-            self._compact(library)
+                self._compact(library)
+                return
+            raise StoreConflictError(f"namespace {namespace!r} changed {ATTEMPTS} times while it was written")
 
     async def save_all(self) -> None:
         """Save every library in memory."""
@@ -168,7 +213,10 @@ class PersistentService:
             raise InvalidInputError("namespace", f"{namespace!r} has open sessions here; close them first")
 
     def _lock(self, namespace: str) -> asyncio.Lock:
-        return self._locks.setdefault(namespace, asyncio.Lock())
+        lock = self._locks.get(namespace)
+        if lock is None:
+            lock = self._locks[namespace] = asyncio.Lock()
+        return lock
 
     def _note(self, namespace: str, session_id: str, experience: Experience) -> None:
         assert self._log is not None
@@ -212,9 +260,15 @@ class PersistentService:
             if seq > applied:
                 session.observe_again(experience)
                 library.note(session_id, experience)
-        for experience in tail:
-            seq += 1
-            session.apply(experience, learn=seq > applied)
-            if seq > applied:
-                library.note(session_id, experience)
+        session.on_experience = listener
+        self._repeat(library, session, tail, applied=applied - seq)
+
+    @staticmethod
+    def _repeat(library: Library, session: Session, experiences: Sequence[Experience], *, applied: int) -> None:
+        """Let a session live through its experiences again; the library learns those after the first `applied`."""
+        listener, session.on_experience = session.on_experience, None
+        for number, experience in enumerate(experiences, 1):
+            session.apply(experience, learn=number > applied)
+            if number > applied:
+                library.note(session.session_id, experience)
         session.on_experience = listener

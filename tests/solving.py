@@ -125,19 +125,25 @@ class AJudgement:
     def __init__(self, decision: Decision = DEEP) -> None:
         self.decision = decision
         self.reported: list[tuple[str, bool]] = []
-        self.successes: list[bool | None] = []
+        self.successes: list[bool] = []
 
     def decide(self, signals: Signals) -> Decision:
         """See `booster.parts.Judgement`."""
         return self.decision
 
-    def report(self, decision: Decision, outcome: Outcome, *, rework: bool = False) -> None:
+    def report(self, decision: Decision, outcome: Outcome, *, rework: bool = False) -> Mapping[str, Any]:
         """See `booster.parts.Judgement`."""
         self.reported.append((outcome, rework))
+        return {}
 
-    async def feedback(self, *, success: bool | None) -> None:
+    def end_task(self, *, success: bool) -> bool:
         """See `booster.parts.Judgement`."""
         self.successes.append(success)
+        return False
+
+    async def save(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
+        """See `booster.parts.Judgement`."""
+        return ()
 
 
 def some_parts(

@@ -7,6 +7,7 @@ from statistics import mean, median
 from benchmarks.scheduler import budgeted, experiment
 from benchmarks.scheduler.envs import ENVIRONMENTS, stationary
 from benchmarks.scheduler.experiment import Row
+from benchmarks.scheduler.load import MEMORY_LIMIT_MB, P99_LIMIT_MS, SESSIONS, Load
 from benchmarks.scheduler.metrics import capture, cheapest_at, sign_test
 from benchmarks.scheduler.run import run
 
@@ -173,6 +174,14 @@ def separately_run(results: Results, seeds: Sequence[int]) -> list[Target]:
     promoted = experiment.parallel(promotes, [3000 + i for i in range(FALSE_PROMOTION_STREAMS)])
     targets.append(at_most("stationary streams with any promotion, %", 100 * mean(promoted), 100 * FALSE_PROMOTIONS))
     return targets
+
+
+def from_load(load: Load) -> list[Target]:
+    """Check a decision through the protocol, and the memory of many sessions."""
+    return [
+        at_most("decide_step through an in-process MCP session, p99 in ms", load.p99_ms, P99_LIMIT_MS),
+        at_most(f"memory of {SESSIONS} sessions, MB", load.memory_mb, MEMORY_LIMIT_MB),
+    ]
 
 
 def promotes(seed: int) -> bool:

@@ -149,6 +149,12 @@ class SqlJournal(BaseJournal):
         """See `Journal.withdraw_cancel`."""
         await self._set_cancel(session_id, False)
 
+    async def cancelled_among(self, session_ids: Sequence[str]) -> set[str]:
+        """See `Journal.cancelled_among`."""
+        asked = sessions.c.id.in_(session_ids) & sessions.c.cancel_requested
+        (rows,) = await self._read(select(sessions.c.id).where(asked))
+        return {row["id"] for row in rows}
+
     async def load_state(self, namespace: str) -> tuple[int, dict[str, Any]] | None:
         """See `Journal.load_state`."""
         (rows,) = await self._read(select(scheduler_state).where(scheduler_state.c.namespace == namespace))

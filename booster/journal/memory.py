@@ -117,6 +117,10 @@ class MemoryJournal(BaseJournal):
         """See `Journal.withdraw_cancel`."""
         self._row(session_id).update(cancel_requested=False, updated_at=now())
 
+    async def cancelled_among(self, session_ids: Sequence[str]) -> set[str]:
+        """See `Journal.cancelled_among`."""
+        return {name for name in session_ids if self._sessions.get(name, {}).get("cancel_requested")}
+
     async def load_state(self, namespace: str) -> tuple[int, dict[str, Any]] | None:
         """See `Journal.load_state`."""
         if namespace not in self._states:

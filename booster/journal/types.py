@@ -176,6 +176,9 @@ class Journal(Protocol):
             UnknownSession: there is none of that id.
         """
 
+    async def cancelled_among(self, session_ids: Sequence[str]) -> set[str]:
+        """Return those of the sessions whose cancellation was requested; unknown ones are left out."""
+
     async def ledger(
         self,
         record: SessionRecord,

@@ -16,7 +16,7 @@ from tests.processes import booster, command, configured, document, simulated_mo
 
 TASK, OTHER_TASK = demo_tasks(2)
 
-STEPS = {"BOOSTER_GRANULARITY": "step", "PYTHONDONTWRITEBYTECODE": "1"}
+STEPS = {"BOOSTER_GRANULARITY": "step", "BOOSTER_SCHEDULER": "system2", "PYTHONDONTWRITEBYTECODE": "1"}
 """No bytecode: the limit on file sizes shall meet the journal alone."""
 
 

@@ -14,7 +14,7 @@ from tests.processes import Model, booster, command, configured, document, simul
 
 TASK, OTHER_TASK = demo_tasks(2)
 
-STEPS = {"BOOSTER_GRANULARITY": "step"}
+STEPS = {"BOOSTER_GRANULARITY": "step", "BOOSTER_SCHEDULER": "system2"}
 
 SOON = 20.0
 """Seconds; what takes longer than this in a test hangs."""

@@ -16,6 +16,7 @@ from booster.journal import Event, JournalError, UnknownSession
 from booster.journal.codec import reply_from_dict
 from booster.opening import MAX_TASK_CHARS
 from booster.result import SolveResult
+from booster.server.results import bounded
 from booster.session import Budget, Session
 from booster.work import fold
 from providers.errors import ConfigurationError, TransientError
@@ -745,9 +746,10 @@ async def test_the_document_of_a_reply_of_a_million_characters_stays_small() -> 
         result = await booster.solve(TASK, scheduler="system2", num_candidates=4)
         full = await booster.result(result.session_id, full=True)
 
-    for document in (result.to_dict(), full.to_dict()):
+    for document in (bounded(result.to_dict()), bounded(full.to_dict())):
         assert len(json.dumps(document, ensure_ascii=False)) < 50_000
         assert "more characters" in document["answer"]
+    assert result.to_dict()["answer"] == result.answer, "what is kept is whole"
     assert len(full.diagnostics["rawSamples"]) == 4
     assert "rawSamples" not in result.diagnostics
 

@@ -39,6 +39,7 @@ DEFAULTS = {
     "models": [],
     "auditRate": 0.01,
     "samplingMaxTokens": 2000,
+    "probeRate": 0.05,
     "contextWindow": 128_000,
     "namespace": "default",
 }
@@ -54,6 +55,7 @@ BOUNDS = [
     ("beamWidth", 1, 4),
     ("beamDepth", 1, 4),
     ("samplingMaxTokens", 16, 16_000),
+    ("probeRate", 0, 1),
     ("contextWindow", 1000, 10_000_000),
 ]
 

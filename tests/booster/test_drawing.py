@@ -30,7 +30,12 @@ PAIR = {"fastModel": "small", "strongModel": "large"}
 
 
 def drawn(
-    lines: Sequence[Line], *, delay: float = 1.0, calls: int | None = None, session: Session | None = None, **config: Any
+    lines: Sequence[Line],
+    *,
+    delay: float = 1.0,
+    calls: int | None = None,
+    session: Session | None = None,
+    **config: Any,
 ) -> tuple[Attempt, Draw, list[Call], float]:
     """Draw the answers of one System 2 attempt on a virtual clock; return it, how, the calls and the seconds it took."""
 
@@ -191,7 +196,12 @@ def test_what_was_drawn_is_told_with_its_price() -> None:
 
 
 def cascaded(
-    script: Any, *, state: AnswerState | None = None, calls: int | None = None, session: Session | None = None, **config: Any
+    script: Any,
+    *,
+    state: AnswerState | None = None,
+    calls: int | None = None,
+    session: Session | None = None,
+    **config: Any,
 ) -> tuple[Session, list[Call]]:
     """Run the loop where the scheduler says System 1 and two models are named."""
 

@@ -1,6 +1,8 @@
 """Text in, text out: redaction, hashes and cuts."""
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 from booster.journal.codec import Codec, cut, dumps, prompt_chars
 from booster.journal.errors import JournalError
+from booster.redact import Redactor
 from tests.booster.journal.journal_samples import a_call
 
 any_text = st.text(st.characters(exclude_categories=()))  # lone surrogates included
@@ -29,6 +32,29 @@ def test_a_cut_text_keeps_its_beginning_and_its_bound(text: str, limit: int) -> 
 
     assert len(short) <= limit
     assert short == text or (len(text) > limit and str(len(text)) in short and text.startswith(short[: limit - 40]))
+
+
+SECRET = 'sk-Kn0wn/"key"\n1234567890'
+pieces = st.sampled_from([SECRET, SECRET[:9], "sk-abcdefghijklmnop1234", "a", "\n", "Bearer ", "-", '"']) | any_text
+documents = st.recursive(
+    st.none() | st.integers() | st.lists(pieces, max_size=3).map("".join),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(pieces, inner, max_size=3),
+)
+
+
+def one_by_one(value: Any, redact: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {redact(key): one_by_one(item, redact) for key, item in value.items()}
+    return [one_by_one(item, redact) for item in value] if isinstance(value, list) else value
+
+
+@given(documents)
+def test_looking_through_a_whole_document_at_once_misses_no_secret(value: Any) -> None:
+    redact = Redactor([SECRET])
+
+    assert Codec(redact).plain(value) == one_by_one(value, redact)
 
 
 def test_every_string_is_redacted_before_it_becomes_json() -> None:
@@ -76,3 +102,26 @@ def test_a_prompt_shows_roles_and_all_kinds_of_content() -> None:
 
     assert Codec().prompt(call).startswith("[system]\nBe brief.\n\n[user]\nlook")
     assert prompt_chars(call) == len("Be brief.") + len("look\n")
+
+
+def test_calls_that_ask_the_same_share_what_is_kept_of_their_request() -> None:
+    codec = Codec(lambda text: text.replace("secret", "***"))
+    call = a_call(content="a secret")
+    sibling = replace(call, step_key="it1/answer2")
+
+    asked = codec.asked(call)
+
+    assert asked.request_hash == codec.request_hash(call)
+    assert (asked.prompt, asked.prompt_chars) == ("[user]\na ***", 8)
+    assert codec.asked(sibling) is asked
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"model": "m-2"}, {"max_tokens": 7}, {"request": {"seed": 1}}, {"messages": ({"role": "user", "content": "b"},)}],
+)
+def test_calls_that_ask_something_else_share_nothing(other: dict[str, Any]) -> None:
+    codec, call = Codec(), a_call()
+    first = codec.asked(call)
+
+    assert codec.asked(replace(call, **other)).request_hash != first.request_hash
