@@ -658,7 +658,9 @@ def test_whatever_models_say_a_solve_ends_within_its_limits_and_claims_only_what
     assert not checked or result.answer_status in ("verified", "none", "unverified")
     assert not checked or result.answer in (None, "42")
     assert kinds(events)[-1] == "concluded"
-    assert result.status == "done" or (result.status, result.answer, result.degraded) == ("degraded", None, True)
+    assert result.status == "done" or result.degraded
+    assert (result.status == "failed") == (result.stop_reason == "error")
+    assert result.status != "degraded" or result.answer is None
     assert len({call.step_key for call in made}) == len(made)
 
 
