@@ -12,11 +12,10 @@ from booster.session import AnswerStatus, Conclusion, Draw, Evidence, PooledAnsw
 from providers.parsing import parse_proposals
 from providers.types import Proposal, Reply
 from verifier.answers import extract_answer
-from verifier.calibration import confidence, log_odds
+from verifier.calibration import confidence
 from verifier.combine import Combined, Group, Opinion, combine
 from verifier.consensus import vote
 from verifier.errors import NoCandidatesError
-from verifier.tuned import LABELS_NEEDED
 from verifier.types import Verdict
 
 CAPS = {"verified": 1.0, "agreed": 0.9, "judged": 0.8, "unverified": 0.6, "none": 0.0}
@@ -332,11 +331,7 @@ def _two_models_agree(draw: Draw, stands: Standing, answers: Sequence[PooledAnsw
 
 def _confidence(stands: Standing, learnt: AnswerState) -> tuple[float, str]:
     """Return the probability that may be reported and what it rests on; before enough labels, votes capped by status."""
-    if stands.status in ("none", "verified"):
-        return min(stands.confidence, CAPS[stands.status]), stands.basis
-    if stands.share is not None:
-        if learnt.combined_labels >= LABELS_NEEDED:
-            return learnt.combined.p_at(log_odds(stands.share)), "judge" if stands.status == "judged" else "votes"
+    if stands.status in ("none", "verified") or stands.share is not None:
         return min(stands.confidence, CAPS[stands.status]), stands.basis
     value, calibrated = confidence(learnt.correctness, learnt.labels, stands.votes, stands.samples)
     return (value, "votes") if calibrated else (min(stands.confidence, CAPS[stands.status]), stands.basis)

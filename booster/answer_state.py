@@ -25,9 +25,6 @@ class AnswerState:
     """Probability that the leader of a vote is right; label: it held the user's checks."""
     labels: int = 0
     """Outcomes that `correctness` has learnt from."""
-    combined: Calibration = field(default_factory=Calibration)
-    """The same for the winner of a sum of votes and opinions, over the log odds of its share."""
-    combined_labels: int = 0
     cascades: Mapping[str, CascadeState] = field(default_factory=dict)
     """`cheap>strong` -> what was learnt of that pair."""
     weights: Mapping[str, OpinionWeight] = field(default_factory=dict)
@@ -58,8 +55,6 @@ class AnswerState:
         return {
             "correctness": self.correctness.dump(),
             "labels": self.labels,
-            "combined": self.combined.dump(),
-            "combinedLabels": self.combined_labels,
             "cascades": {pair: learnt.dump() for pair, learnt in self.cascades.items()},
             "weights": {scorer: weight.dump() for scorer, weight in self.weights.items()},
             "scales": {scorer: list(scores) for scorer, scores in self.scales.items()},
@@ -77,8 +72,6 @@ class AnswerState:
             return cls(
                 correctness=Calibration.load(document["correctness"]),
                 labels=int(document["labels"]),
-                combined=Calibration.load(document["combined"]),
-                combined_labels=int(document["combinedLabels"]),
                 cascades={pair: CascadeState.load(learnt) for pair, learnt in document["cascades"].items()},
                 weights={scorer: OpinionWeight.load(weight) for scorer, weight in document["weights"].items()},
                 scales={scorer: tuple(map(float, scores)) for scorer, scores in document["scales"].items()},
