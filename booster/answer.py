@@ -1,21 +1,21 @@
 """From everything that was proposed to what may be claimed: answer, status, confidence, evidence, summary. Pure."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
 from booster.answer_state import AnswerState
+from booster.ballots import AGREEING, WHOLE, Ballot, ballots_of, cut, vote_evidence
 from booster.codec import encode
 from booster.session import AnswerStatus, Conclusion, Draw, Evidence, PooledAnswer, Session, Status, StopReason
 from providers.parsing import parse_proposals
 from providers.types import Proposal, Reply
 from verifier.answers import extract_answer
 from verifier.calibration import confidence
-from verifier.combine import Combined, Group, Opinion, combine
+from verifier.combine import combine
 from verifier.consensus import vote
-from verifier.errors import NoCandidatesError
 from verifier.types import Verdict
 
 CAPS = {"verified": 1.0, "agreed": 0.9, "judged": 0.8, "unverified": 0.6, "none": 0.0}
@@ -24,38 +24,11 @@ CAPS = {"verified": 1.0, "agreed": 0.9, "judged": 0.8, "unverified": 0.6, "none"
 CHECKED = 0.95
 """Confidence of an answer that held every check: a user's checks may be weaker than the truth."""
 
-AGREEING = 3
-"""Equal answers that `agreed` needs; they must also be at least half of all that were drawn."""
-
-WHOLE: Mapping[Opinion, float] = {"judge": 1.0, "process": 1.0, "heuristic": 1.0}
-"""Weights of opinions that carry their weight already."""
-
-MOST_GROUPS = 10
-"""Groups of answers that the evidence lists."""
-
 SUMMARY_STEPS = 5
 """Most steps that a summary names."""
 
 Select = Literal["auto", "score", "judge", "vote"]
 """How the winner among answers is found."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Ballot:
-    """One group of equal answers and what speaks for it."""
-
-    answer: str
-    """As first given."""
-    keys: tuple[str, ...]
-    """Of its members, in the order of arrival."""
-    opinions: Mapping[Opinion, float] = field(default_factory=dict)
-    """Kind of scorer -> what it adds, in log odds."""
-    confirmed: bool = False
-    """A judge put it first whichever way round it was asked."""
-
-    def as_group(self) -> Group:
-        """Return it as the sum wants it; opinions are weighted already."""
-        return Group(votes=len(self.keys), opinions=self.opinions)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,7 +46,7 @@ class Standing:
     """Answers equal to it."""
     samples: int = 0
     """Answers that were drawn, abstentions included."""
-    groups: tuple["Ballot", ...] = ()
+    groups: tuple[Ballot, ...] = ()
     """All groups of equal answers, the largest first; none where a check has decided."""
     share: float | None = None
     """Share in [0, 1] of the winner in the sum of votes and opinions; None where there are only votes."""
@@ -150,7 +123,7 @@ def standing_of(answers: tuple[PooledAnswer, ...], select: Select = "auto") -> S
         return Standing(evidence=tuple(item for pooled in answers for item in _check_evidence(pooled))[:10])
     pool = _independent(sound)
     verdict = vote([(pooled.key, pooled.answer) for pooled in pool])
-    ballots = _ballots(verdict, pool)
+    ballots = ballots_of(verdict, pool)
     led = [pooled for pooled in answered if pooled.origin != "sample"]
     asked = [pooled for pooled in led if pooled.origin == "strong"]
     if asked:
@@ -168,14 +141,6 @@ def standing_of(answers: tuple[PooledAnswer, ...], select: Select = "auto") -> S
     best = led[-1] if led else _represent(answered, select)
     votes = next(len(ballot.keys) for ballot in ballots if best.key in ballot.keys)
     return _voted(verdict, ballots, best, votes, agreed=_agree(verdict, votes))
-
-
-def groups_of(answers: Sequence[PooledAnswer]) -> tuple[tuple[str, ...], ...]:
-    """Return the keys of each group of equal answers, the largest group first; nothing where there is no answer."""
-    try:
-        return tuple(keys for _, keys in vote([(pooled.key, pooled.answer) for pooled in answers]).groups)
-    except NoCandidatesError:
-        return ()
 
 
 def ended_by_cascade(draw: Draw | None, answers: Sequence[PooledAnswer]) -> bool:
@@ -222,10 +187,10 @@ def conclude(
 def summary(session: Session, stands: Standing) -> str:
     """Return the task and the last three to five distinct steps, grounded in what was really applied."""
     distinct = list(dict.fromkeys(step.text for step in session.steps))[-SUMMARY_STEPS:]
-    lines = ["Summary:", f"Task: {_cut(session.problem.task, 1000)}"]
-    lines += [f"- {_cut(text, 500)}" for text in distinct] or ["(no steps)"]
+    lines = ["Summary:", f"Task: {cut(session.problem.task, 1000)}"]
+    lines += [f"- {cut(text, 500)}" for text in distinct] or ["(no steps)"]
     if stands.answer is not None:
-        lines.append(f"Answer ({stands.status}): {_cut(stands.answer, 2000)}")
+        lines.append(f"Answer ({stands.status}): {cut(stands.answer, 2000)}")
     return "\n".join(lines)
 
 
@@ -250,9 +215,7 @@ def _agree(verdict: Verdict, votes: int) -> bool:
 def _voted(verdict: Verdict, ballots: Sequence[Ballot], best: PooledAnswer, votes: int, *, agreed: bool) -> Standing:
     """Return the standing of an answer that votes alone speak for."""
     status: AnswerStatus = "agreed" if agreed else "unverified"
-    evidence = _vote_evidence(
-        verdict, votes, status, combine([ballot.as_group() for ballot in ballots], WHOLE), ballots
-    )
+    evidence = vote_evidence(verdict, votes, status, combine([ballot.as_group() for ballot in ballots], WHOLE), ballots)
     return Standing(
         answer=best.answer, status=status, confidence=min(CAPS[status], votes / (verdict.samples + 1)), key=best.key,
         evidence=(evidence,), votes=votes, samples=verdict.samples, groups=tuple(ballots),
@@ -269,50 +232,9 @@ def _weighed(verdict: Verdict, ballots: Sequence[Ballot], pool: Sequence[PooledA
     share = found.probabilities[place]
     return Standing(
         answer=first.answer, status=status, confidence=min(CAPS[status], len(own.keys) / (verdict.samples + 1)),
-        key=first.key, evidence=(_vote_evidence(verdict, len(own.keys), status, found, ballots),),
+        key=first.key, evidence=(vote_evidence(verdict, len(own.keys), status, found, ballots),),
         votes=len(own.keys), samples=verdict.samples, groups=tuple(ballots), share=share,
     )  # fmt: skip
-
-
-def _vote_evidence(
-    verdict: Verdict, votes: int, status: AnswerStatus, found: Combined, ballots: Sequence[Ballot]
-) -> Evidence:
-    counts = ", ".join(f"{_cut(ballot.answer, 60)}: {len(ballot.keys)}" for ballot in ballots[:5])
-    groups = [
-        {
-            "answer": _cut(ballot.answer, 200),
-            "votes": len(ballot.keys),
-            "terms": encode(terms),
-            "share": round(share, 4),
-        }
-        for ballot, terms, share in zip(ballots, found.terms, found.probabilities, strict=True)
-    ][:MOST_GROUPS]
-    return Evidence(
-        kind="votes", observed=f"{votes} of {verdict.samples} ({counts})", outcome=status,
-        expected=f"at least {AGREEING} equal answers and half of all drawn", detail={"groups": groups},
-    )  # fmt: skip
-
-
-def _ballots(verdict: Verdict, pool: Sequence[PooledAnswer]) -> tuple[Ballot, ...]:
-    members = {pooled.key: pooled for pooled in pool}
-    return tuple(
-        Ballot(
-            answer=answer, keys=keys, opinions=_opinions([members[key] for key in keys]),
-            confirmed=any(members[key].confirmed for key in keys),
-        )
-        for answer, keys in verdict.groups
-    )  # fmt: skip
-
-
-def _opinions(group: Sequence[PooledAnswer]) -> dict[Opinion, float]:
-    """Return what each kind of scorer adds for a group: the mean over the members that it spoke of."""
-    kinds: tuple[Opinion, ...] = ("judge", "process", "heuristic")
-    spoken = {kind: [one.opinions[kind] for one in group if kind in one.opinions] for kind in kinds}
-    return {
-        kind: sum(said["z"] * said["weight"] for said in opinions) / len(opinions)
-        for kind, opinions in spoken.items()
-        if opinions
-    }
 
 
 def _cheap_leader(ballots: Sequence[Ballot], answered: Sequence[PooledAnswer]) -> Ballot | None:
@@ -355,7 +277,3 @@ def _check_evidence(pooled: PooledAnswer) -> tuple[Evidence, ...]:
 
 def _outcomes(pooled: PooledAnswer, outcome: str) -> bool:
     return any(check.outcome == outcome and check.target == "answer" for check in pooled.checks)
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}… [{len(text) - limit} more characters]"

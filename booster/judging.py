@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from booster.answer import groups_of, standing_of
+from booster.answer import standing_of
 from booster.asking import any_of, key_of, models_of
+from booster.ballots import groups_of
 from booster.parts import Attempt, Parts
 from booster.session import Draw, Opened, PooledAnswer, Session
 from verifier.combine import combine

@@ -7,8 +7,8 @@ everything as it was but the scale on which its scores are read. Above: `booster
 from collections.abc import Sequence
 from dataclasses import replace
 
-from booster.answer import groups_of
 from booster.answer_state import AnswerState
+from booster.ballots import groups_of
 from booster.cascade_state import CascadeState
 from booster.session import Draw, PooledAnswer, Session
 from verifier.answers import vote_key
