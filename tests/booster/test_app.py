@@ -24,6 +24,7 @@ from providers.replay import ReplayProvider
 from providers.scripted import Line, ScriptedProvider
 from providers.types import Call, Reply
 from tests.solving import DISTINCT, a_booster, answer, fresh_steps, kind_of, scripted, steps
+from tests.verifier.bubblewrap_here import needs_bubblewrap
 from tests.virtual_clock import run_virtual
 from verifier.errors import CheckError
 from verifier.types import Check
@@ -811,3 +812,25 @@ async def test_the_simulated_model_can_be_asked_for_by_name() -> None:
     assert result.simulated
     assert again.simulated
     assert "SIMULATED" in result.to_text()
+
+
+# Checks that run code
+
+
+@needs_bubblewrap
+async def test_a_check_that_runs_code_verifies_where_the_process_allows_it() -> None:
+    async with a_booster(scripted(answer=answer("42")), allow_code=True) as booster:
+        result = await booster.solve(TASK, scheduler="system2", checks=[Check.python("int(answer) == 6 * 7")])
+
+    assert (result.answer, result.answer_status) == ("42", "verified")
+
+
+async def test_without_leave_no_code_is_run_and_nothing_is_verified_by_it() -> None:
+    """A call cannot give the leave: the option belongs to the process."""
+    async with a_booster(scripted(answer=answer("42"))) as booster:
+        checks = [Check.python("int(answer) == 6 * 7")]
+        result = await booster.solve(TASK, scheduler="system2", checks=checks, config={"allowCode": True})
+
+    assert (result.answer, result.answer_status) == ("42", "agreed")
+    assert any("allowCode" in warning for warning in result.warnings)
+    assert [check["ran"] for check in result.checks] == [False]
