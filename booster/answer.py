@@ -143,12 +143,17 @@ def standing_of(answers: tuple[PooledAnswer, ...], select: Select = "auto") -> S
     return _voted(verdict, ballots, best, votes, agreed=_agree(verdict, votes))
 
 
-def ended_by_cascade(draw: Draw | None, answers: Sequence[PooledAnswer]) -> bool:
-    """Say whether a cascade has come to its end: it stopped with an answer, or the strong model has given one."""
+def ended_by_cascade(draw: Draw | None, answers: Sequence[PooledAnswer], granularity: str) -> bool:
+    """Say whether a cascade has the last word: it stopped with an answer, or the strong model gave one and no steps follow.
+
+    Where the strong model contradicts the cheap one the task is hard: with the granularity `auto`, steps take it up.
+    """
     if draw is None or draw.rule != "cascade" or not draw.move:
         return False
     sound = [one for one in answers if one.answer is not None and not _outcomes(one, "fail")]
-    return any(one.origin == "strong" or draw.move["action"] == "stop" for one in sound)
+    if draw.move["action"] == "stop":
+        return bool(sound)
+    return granularity == "answer" and any(one.origin == "strong" for one in sound)
 
 
 def conclude(

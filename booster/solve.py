@@ -83,7 +83,7 @@ def stop_reason(session: Session, parts: Parts) -> StopReason | None:
         return None
     if standing(session).settled or (session.steps and session.steps[-1].answer is not None):
         return "answered"
-    if session.history and ended_by_cascade(session.history[-1].draw, session.answers):
+    if session.history and ended_by_cascade(session.history[-1].draw, session.answers, session.config.granularity):
         return "answered"
     if limit == "deadline":
         return limit  # it cut the last iteration short, whatever else holds
@@ -285,7 +285,7 @@ def _applies(
         return True
     stands = standing_of((*session.answers, *answers), session.config.select)
     ends = stands.settled or opened.iteration >= session.iterations or _asks_once(session)
-    ends = ends or ended_by_cascade(attempt.draw, answers)
+    ends = ends or ended_by_cascade(attempt.draw, answers, session.config.granularity)
     return ends and vote_key(stands.answer or "") == vote_key(winner.proposal.answer or "")
 
 

@@ -252,7 +252,7 @@ def test_where_the_cheap_model_has_earned_trust_one_answer_is_enough() -> None:
 def test_cheap_answers_that_differ_bring_one_call_of_the_strong_model_whose_answer_stands() -> None:
     numbers = iter(["4", "5", "9"])
 
-    ended, calls = cascaded(lambda call: answer(next(numbers)))
+    ended, calls = cascaded(lambda call: answer(next(numbers)), granularity="answer")
 
     assert [call.model for call in calls] == ["small", "small", "large"]
     assert calls[-1].step_key == "it1/s2/answer1"
@@ -271,8 +271,20 @@ def test_a_strong_answer_that_confirms_the_cheap_one_is_agreement() -> None:
     assert (ended.conclusion.answer, ended.conclusion.answer_status) == ("4", "agreed")
 
 
+def test_where_the_strong_model_contradicts_the_cheap_one_steps_may_follow() -> None:
+    """A task on which they differ is a hard one; `auto` goes on with what it has learnt of the answer."""
+    numbers = iter(["4", "5", "9"])
+    script = scripted(answer=lambda call: answer(next(numbers)), steps=steps("Count", answer="9"))
+
+    ended, calls = cascaded(script)
+
+    assert [kind_of(call) for call in calls] == ["answer"] * 3 + ["steps"]
+    assert ended.conclusion is not None
+    assert ended.conclusion.answer == "9"
+
+
 def test_a_first_answer_that_cannot_be_read_escalates_at_once() -> None:
-    ended, calls = cascaded(lambda call: "Hmm." if call.model == "small" else answer("4"))
+    ended, calls = cascaded(lambda call: "Hmm." if call.model == "small" else answer("4"), granularity="answer")
 
     assert [call.model for call in calls] == ["small", "large"]
     assert learn(AnswerState(), ended).cascade("small>large").labels == 0
@@ -282,7 +294,7 @@ def test_without_prices_tokens_are_weighed_and_that_is_said() -> None:
     async def scenario() -> tuple[Session, list[Call]]:
         provider = ScriptedProvider(scripted(answer=answer("4")))
         parts = some_parts(provider, judgement=AJudgement(CHEAP))
-        return await solve(a_session(config=PAIR), parts), provider.calls
+        return await solve(a_session(config={**PAIR, "granularity": "answer"}), parts), provider.calls
 
     ended, calls = run_virtual(scenario)
 
