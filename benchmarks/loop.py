@@ -13,7 +13,6 @@ import asyncio
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -52,7 +51,7 @@ NO_LESS = Bar(relation=">=", value=-2)
 class Sizes:
     """How much is asked."""
 
-    tasks: int = 80
+    tasks: int = 120
     """Of a stream; the rule changes after half of them."""
     seeds: int = 12
     """Streams, each with a model of its own seed; every arm meets the same."""
@@ -118,3 +117,72 @@ async def _solved(booster: Booster, task: SimulatedTask, options: Mapping[str, A
         deliberated=first.decision is not None and first.decision.mode == "system2" and not first.escalated,
         hard=task.difficulty == HARD,
     )  # fmt: skip
+
+
+def section(found: Mapping[str, Sequence[Sequence[Solved]]], sizes: Sizes) -> Section:
+    """Return the table of the arms and the paired differences with their bars; a stream is one observation.
+
+    The bound takes for each task what the arm that is right for it spent: nobody can know which that is beforehand.
+    """
+    calls = {name: [mean([one.calls for one in solved]) for solved in streams] for name, streams in found.items()}
+    right = {
+        name: [100 * mean([float(one.right) for one in solved]) for solved in streams]
+        for name, streams in found.items()
+    }
+    deep = {
+        name: [100 * mean([float(one.deliberated) for one in solved]) for solved in streams]
+        for name, streams in found.items()
+    }
+    bound = [
+        mean([(two if one.hard else one).calls for one, two in zip(first, second, strict=True)])
+        for first, second in zip(found[ALWAYS_1], found[ALWAYS_2], strict=True)
+    ]
+    rows = [
+        (name, _with_interval(right[name], 1), _with_interval(calls[name], 2), f"{mean(deep[name]):.0f}") for name in found
+    ]
+    rows.append(("knows the rule", "", _with_interval(bound, 2), ""))
+    rivals = (ALWAYS_1, ALWAYS_2)
+    return Section(
+        title=f"{sizes.seeds} streams of {sizes.tasks} tasks, the rule changes midway, paired, 95 % intervals (simulated)",
+        header=("", "right %", "calls a task", "System 2 %"),
+        rows=rows,
+        figures=(
+            *(_difference(f"calls a task, {AUTO} less {rival}", calls[AUTO], calls[rival], "", upper=True) for rival in rivals),
+            *(_difference(f"right, {AUTO} less {rival}", right[AUTO], right[rival], "points", upper=False) for rival in rivals),
+        ),
+    )  # fmt: skip
+
+
+def _with_interval(values: Sequence[float], digits: int) -> str:
+    low, high = bootstrap_interval(values)
+    return f"{mean(values):.{digits}f} ({low:.{digits}f}..{high:.{digits}f})"
+
+
+def _difference(name: str, mine: Sequence[float], theirs: Sequence[float], unit: str, *, upper: bool) -> Figure:
+    gain = [a - b for a, b in zip(mine, theirs, strict=True)]
+    low, high = bootstrap_interval(gain)
+    end, value, bar = ("upper", high, FEWER) if upper else ("lower", low, NO_LESS)
+    return Figure(name=f"{name}, {end} end", note=f"mean {mean(gain):.2f}, {low:.2f}..{high:.2f}", value=value, unit=unit, bar=bar)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print the report and return the exit code: 0, or 1 where a bar is missed."""
+    sizes = Sizes()
+    parser = argparse.ArgumentParser(prog="booster-bench loop", description=(__doc__ or "").partition(": ")[2])
+    parser.add_argument("--tasks", type=int, default=sizes.tasks, help="of a stream, from 2 (default: %(default)s)")
+    parser.add_argument("--seeds", type=int, default=sizes.seeds, help="streams, from 1 (default: %(default)s)")
+    parser.add_argument(
+        "--candidates", type=int, default=sizes.candidates, help="that System 2 draws, 1..16 (default: %(default)s)"
+    )
+    options = parser.parse_args(arguments)
+    if not (options.tasks >= 2 and options.seeds >= 1 and 1 <= options.candidates <= 16):
+        parser.error("--tasks from 2, --seeds from 1, --candidates in 1..16")
+    sizes = Sizes(tasks=options.tasks, seeds=options.seeds, candidates=options.candidates)
+    report = section(asyncio.run(measured(sizes)), sizes)
+    sys.stdout.write("model: simulated; the figures show the machinery, not a model's quality\n")
+    sys.stdout.write(f"{machine()}\n\n{rendered(report)}\n")
+    return int(report.missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -20,13 +20,15 @@ from booster.proposals import caller_candidates, read_proposals
 from booster.redact import Redactor
 from booster.result import SolveResult
 from booster.session import Session, spec_of
-from booster.settings import Settings
+from booster.scheduler_store import scheduler_tools
+from booster.settings import MEMORY_JOURNAL, Settings
 from booster.solve import exhausted, finalize, give_up, iterate
 from booster.solve import solve as run_loop  # `solve` in the class body is the method
 from booster.wiring import Wiring
 from booster.work import Body, Events, Run, Worker, fold, overridden
 from providers.chain import how_to_configure
 from providers.types import Provider, Sampler
+from scheduler.persistence import PersistentService
 from verifier.checks import CheckVerifier
 from verifier.heuristic import HeuristicVerifier
 from verifier.types import Candidate, Verifier
@@ -314,6 +316,11 @@ class Booster:
     def describe_sources(self) -> list[dict[str, Any]]:
         """Return the configured sources of model content in the order in which they are asked; no key is shown."""
         return self._wiring.describe()
+
+    def scheduler_tools(self) -> PersistentService:
+        """Return what the scheduler's own tools work on: the libraries of this journal, with sessions apart from the loop's."""
+        kept = self.settings.journal_url != MEMORY_JOURNAL
+        return scheduler_tools(self.journal, self.settings.home / "scheduler" if kept else None)
 
     def advice(self) -> str:
         """Return one line that says how to configure a model."""

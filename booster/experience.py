@@ -11,6 +11,8 @@ from dataclasses import asdict
 from typing import Any
 
 from scheduler.experience import Decided, Experience, Label, Reported, TaskEnded, TaskStarted, label_from
+from scheduler.registry import make_policy
+from scheduler.session import Session as SchedulerSession
 from scheduler.types import ReportResult, Signals, unit
 
 Event = tuple[str, Mapping[str, Any]]
@@ -51,6 +53,15 @@ def lived_through(events: Iterable[Event]) -> list[Experience]:
 def begins_a_task(lived: Sequence[Experience]) -> bool:
     """Say whether the next decision is the first of a task."""
     return not lived or isinstance(lived[-1], TaskEnded)
+
+
+def relived(sessions: Iterable[Iterable[Event]]) -> SchedulerSession:
+    """Return a session that has been through all of these, for its statistics and its calibration; it has learnt nothing."""
+    session = SchedulerSession(make_policy("always-s1"))
+    for events in sessions:
+        for experience in lived_through(events):
+            session.apply(experience, learn=False)
+    return session
 
 
 def kept_count(events: Iterable[Event]) -> int:

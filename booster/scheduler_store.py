@@ -4,12 +4,14 @@ Above: `booster.judgement`, the scheduler's tools and commands. Below: the journ
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 from booster.journal.errors import JournalError, StateConflict
 from scheduler.errors import StateError, StoreConflictError
 from scheduler.library import Stored
-from scheduler.store import file_name
+from scheduler.persistence import PersistentService
+from scheduler.store import FileStore, file_name
 
 PIECE = 16
 """Characters after which long texts are broken. A library holds packed numbers; the journal, which hides whatever looks
@@ -90,6 +92,16 @@ class JournalStore:
             raise StoreConflictError(str(error)) from error
         except JournalError as error:
             raise StateError(str(error)) from error
+
+
+def scheduler_tools(journal: StateJournal, logs: Path | None) -> PersistentService:
+    """Return what the nine tools of the scheduler work on.
+
+    Args:
+        journal: Keeps the libraries, the same ones as those of the loop.
+        logs: Directory for what happens in open sessions between two saves; None = it dies with the process.
+    """
+    return PersistentService(JournalStore(journal), None if logs is None else FileStore(logs))
 
 
 def _broken(text: str) -> str:

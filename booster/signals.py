@@ -15,8 +15,9 @@ from verifier.types import Candidate
 _CHARACTERS_PER_TOKEN = 4
 """Rule of thumb where no tokenizer is at hand."""
 
-_LONG_TASK = 20_000
-"""Characters at which a task counts as fully difficult by its size."""
+_SHORT_TASK, _LONG_TASK = 40, 20_000
+"""Characters up to which a task counts as not difficult by its size at all, and from which as fully difficult. Half-way on
+the logarithmic scale between them lie 900: the scheduler tells tasks apart best where they lie on both sides of the middle."""
 
 _GOOD_STEP = 0.3025
 """`totalScore` of a concrete, fresh, consistent step under the default weights."""
@@ -27,7 +28,7 @@ def signals(session: Session, spent: float) -> Signals:
 
     - `criticality_hint`: half for checks of the user that no answer has met yet, a quarter each for how low the recent
       steps scored and how much the sampled answers disagree.
-    - `difficulty_hint`: size of the task, logarithmic, 1 at 20,000 characters.
+    - `difficulty_hint`: size of the task, logarithmic, 0 up to 40 and 1 from 20,000 characters.
     - `progress`: the larger of the share of iterations and the share of the budget that is used.
     - `context_pollution`: scratchpad over context window.
 
@@ -39,7 +40,7 @@ def signals(session: Session, spent: float) -> Signals:
     pad = sum(len(step.text) + len(step.rationale) for step in session.steps)
     return Signals(
         criticality_hint=_clamp(0.5 * _open_checks(session) + 0.25 * _weakness(session) + 0.25 * disagreement(session)),
-        difficulty_hint=_clamp(math.log1p(size) / math.log1p(_LONG_TASK)),
+        difficulty_hint=_clamp(math.log(max(size, _SHORT_TASK) / _SHORT_TASK) / math.log(_LONG_TASK / _SHORT_TASK)),
         progress=_clamp(max(session.iteration / session.iterations, spent)),
         context_pollution=_clamp(pad / _CHARACTERS_PER_TOKEN / session.config.context_window),
     )

@@ -3,7 +3,7 @@
 from booster.errors import BoosterError
 from booster.journal.errors import JournalError, UnknownSession
 from providers.errors import ProviderError
-from scheduler.errors import SchedulerError
+from scheduler.errors import InvalidInputError, SchedulerError
 from verifier.errors import VerifierError
 
 
@@ -15,7 +15,7 @@ def explained(error: Exception) -> tuple[str, int]:
     """
     if isinstance(error, BoosterError):
         return str(error), error.exit_code
-    if isinstance(error, UnknownSession | VerifierError):
+    if isinstance(error, UnknownSession | VerifierError | InvalidInputError):
         return str(error), 2
     if isinstance(error, JournalError | ProviderError | SchedulerError | OSError):
         return str(error), 1

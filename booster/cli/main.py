@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import typer
 
-from booster.cli import doctor, serve, sessions, solve
+from booster.cli import doctor, scheduler, serve, sessions, solve
 
 EXIT_ANSWERED, EXIT_ERROR, EXIT_USAGE, EXIT_DEGRADED, EXIT_NO_ANSWER, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -22,6 +22,7 @@ app.command("solve")(solve.solve)
 app.command("serve")(serve.serve)
 app.command("doctor")(doctor.doctor)
 app.add_typer(sessions.app, name="sessions", help="Look at journalled sessions, go on with them, or delete them.")
+app.add_typer(scheduler.app, name="scheduler", help="Look at what the scheduler has learnt, move it, or serve it alone.")
 
 
 @app.callback(invoke_without_command=True)

@@ -4,7 +4,8 @@ Above: `booster.server.stdio` and the HTTP door, which carry it. Below: `booster
 """
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -20,12 +21,13 @@ from booster.server import arguments, results, tools
 from booster.server.clients import note_clients
 from booster.server.door import Door
 from booster.server.failures import explained, failed
+from scheduler.server import register
 from booster.version import DISTRIBUTION, installed_version
 
 NAME: Final = DISTRIBUTION
 
 Profile = Literal["core", "all"]
-"""Which tools are offered: the short list, or every one there is."""
+"""Which tools are offered: the short list, or every one there is, those of the scheduler among them."""
 
 INSTRUCTIONS: Final = (
     "Makes answers to hard questions better by spending more model calls where they pay, and says how far each answer can be "
@@ -139,9 +141,6 @@ CORE: Final = (
 )
 """The tools of every profile."""
 
-PROFILES: Final[Mapping[Profile, tuple[Spec, ...]]] = {"core": CORE, "all": CORE}
-"""Profile -> its tools."""
-
 
 def build_server(booster: Booster, *, output_root: Path | None = None, profile: Profile = "core") -> MCPServer[Any]:
     """Return an MCP server over an open booster; any number of clients may be connected to it.
@@ -152,16 +151,29 @@ def build_server(booster: Booster, *, output_root: Path | None = None, profile: 
         profile: Which tools are offered.
     """
     door = Door(booster, output_root=output_root)
+    scheduler = booster.scheduler_tools() if profile == "all" else None
+
+    @asynccontextmanager
+    async def lifespan(_: MCPServer[Any]) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            if scheduler is not None:
+                await scheduler.save_all()
+
     server: MCPServer[Any] = MCPServer(
         NAME,
         title="Reasoning Booster",
         version=installed_version(),
         instructions=INSTRUCTIONS,
-        tools=[_published(door, spec) for spec in PROFILES[profile]],
+        tools=[_published(door, spec) for spec in CORE],
+        lifespan=lifespan,
         log_level="WARNING",
         middleware=[note_clients(booster)],
     )
     _add_resource(server, door)
+    if scheduler is not None:
+        register(server, scheduler)
     return server
 
 
@@ -204,4 +216,4 @@ def _add_resource(server: MCPServer[Any], door: Door) -> None:
         return json.dumps(door.redact.redact_value(export), ensure_ascii=False)
 
 
-__all__ = ["CORE", "NAME", "PROFILES", "Profile", "Spec", "build_server"]
+__all__ = ["CORE", "NAME", "Profile", "Spec", "build_server"]
