@@ -2,14 +2,19 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from booster.session import AnswerStatus, Conclusion, Evidence, PooledAnswer, Session, Status, StopReason
+from booster.answer_state import AnswerState
+from booster.ballots import AGREEING, WHOLE, Ballot, ballots_of, cut, vote_evidence
+from booster.codec import encode
+from booster.session import AnswerStatus, Conclusion, Draw, Evidence, PooledAnswer, Session, Status, StopReason
 from providers.parsing import parse_proposals
 from providers.types import Proposal, Reply
 from verifier.answers import extract_answer
+from verifier.calibration import confidence
+from verifier.combine import combine
 from verifier.consensus import vote
 from verifier.types import Verdict
 
@@ -19,13 +24,10 @@ CAPS = {"verified": 1.0, "agreed": 0.9, "judged": 0.8, "unverified": 0.6, "none"
 CHECKED = 0.95
 """Confidence of an answer that held every check: a user's checks may be weaker than the truth."""
 
-AGREEING = 3
-"""Equal answers that `agreed` needs; they must also be at least half of all that were drawn."""
-
 SUMMARY_STEPS = 5
 """Most steps that a summary names."""
 
-Select = Literal["auto", "score", "vote"]
+Select = Literal["auto", "score", "judge", "vote"]
 """How the winner among answers is found."""
 
 
@@ -38,6 +40,16 @@ class Standing:
     confidence: float = 0.0
     basis: str = "uncalibrated"
     evidence: tuple[Evidence, ...] = ()
+    key: str | None = None
+    """Of the pooled answer that speaks."""
+    votes: int = 0
+    """Answers equal to it."""
+    samples: int = 0
+    """Answers that were drawn, abstentions included."""
+    groups: tuple[Ballot, ...] = ()
+    """All groups of equal answers, the largest first; none where a check has decided."""
+    share: float | None = None
+    """Share in [0, 1] of the winner in the sum of votes and opinions; None where there are only votes."""
 
     @property
     def settled(self) -> bool:
@@ -69,8 +81,20 @@ def _rationale(text: str) -> str:
 
 
 def standing(session: Session) -> Standing:
-    """Return the answer that stands, and why; see `standing_of`."""
-    return standing_of(session.answers, session.config.select)
+    """Return the answer that stands, and why; see `standing_of`. How answers were drawn is part of the evidence."""
+    stands = standing_of(session.answers, session.config.select)
+    draws = [closed.draw for closed in session.history if closed.draw is not None]
+    if stands.status in ("none", "verified") or not draws:
+        return stands
+    if stands.status == "unverified" and _two_models_agree(draws[-1], stands, session.answers):
+        evidence = tuple(replace(item, outcome="agreed") for item in stands.evidence)
+        stands = replace(stands, status="agreed", evidence=evidence)
+    drawn = {**encode(draws[-1]), **({"iterations": len(draws)} if len(draws) > 1 else {})}
+    evidence = tuple(
+        replace(item, detail={**item.detail, "draw": drawn}) if item.kind == "votes" else item
+        for item in stands.evidence
+    )
+    return replace(stands, evidence=evidence)
 
 
 @lru_cache(maxsize=64)
@@ -78,8 +102,9 @@ def standing_of(answers: tuple[PooledAnswer, ...], select: Select = "auto") -> S
     """Return what can be said of a pool of answers.
 
     An answer that fails a check is out. One that held every check that ran on it is `verified`. Else the most frequent
-    answer is `agreed` if at least three, and at least half of all drawn, say the same. Else the answer that the steps led
-    to stands, unverified, or where there is none the first of the most frequent ones.
+    answer is `agreed` if at least three, and at least half of all drawn, say the same. Else, where a judge was asked, the
+    winner of the sum of votes and opinions stands, `judged` if the judge decided and was not swayed by the order. Else the
+    answer that the steps led to stands, unverified, or where there is none the first of the most frequent ones.
 
     Args:
         answers: In the order of arrival, abstentions included; keys are unique.
@@ -91,27 +116,59 @@ def standing_of(answers: tuple[PooledAnswer, ...], select: Select = "auto") -> S
     if proven:
         best = _represent(proven, select)
         return Standing(
-            answer=best.answer, status="verified", confidence=CHECKED, basis="checks", evidence=_check_evidence(best)
-        )
+            answer=best.answer, status="verified", confidence=CHECKED, basis="checks", key=best.key,
+            evidence=_check_evidence(best),
+        )  # fmt: skip
     if not answered:
         return Standing(evidence=tuple(item for pooled in answers for item in _check_evidence(pooled))[:10])
-    verdict = vote([(pooled.key, pooled.answer) for pooled in _independent(sound)])
-    if select != "score" and _agree(verdict, verdict.votes):
-        return _voted(verdict, verdict.answer, verdict.votes)
+    pool = _independent(sound)
+    verdict = vote([(pooled.key, pooled.answer) for pooled in pool])
+    ballots = ballots_of(verdict, pool)
     led = [pooled for pooled in answered if pooled.origin != "sample"]
+    asked = [pooled for pooled in led if pooled.origin == "strong"]
+    if asked:
+        # Whoever asked the strong model wants its answer; cheap ones that say the same confirm it.
+        best = led[-1]
+        own = next(ballot for ballot in ballots if best.key in ballot.keys)
+        return _voted(verdict, ballots, best, len(own.keys), agreed=own == _cheap_leader(ballots, answered))
+    if select != "score" and _agree(verdict, verdict.votes):
+        first = next(pooled for pooled in pool if pooled.key == ballots[0].keys[0])
+        return _voted(verdict, ballots, first, verdict.votes, agreed=True)
+    if select != "score" and any(ballot.opinions for ballot in ballots):
+        weighed = _weighed(verdict, ballots, pool)
+        if weighed.status == "judged" or not led:
+            return weighed
     best = led[-1] if led else _represent(answered, select)
-    return _voted(verdict, best.answer, next(len(keys) for _, keys in verdict.groups if best.key in keys))
+    votes = next(len(ballot.keys) for ballot in ballots if best.key in ballot.keys)
+    return _voted(verdict, ballots, best, votes, agreed=_agree(verdict, votes))
 
 
-def conclude(session: Session, reason: StopReason, *, degraded_by: Sequence[str] = ()) -> Conclusion:
+def ended_by_cascade(draw: Draw | None, answers: Sequence[PooledAnswer], granularity: str) -> bool:
+    """Say whether a cascade has the last word: it stopped with an answer, or the strong model gave one and no steps follow.
+
+    Where the strong model contradicts the cheap one the task is hard: with the granularity `auto`, steps take it up.
+    """
+    if draw is None or draw.rule != "cascade" or not draw.move:
+        return False
+    sound = [one for one in answers if one.answer is not None and not _outcomes(one, "fail")]
+    if draw.move["action"] == "stop":
+        return bool(sound)
+    return granularity == "answer" and any(one.origin == "strong" for one in sound)
+
+
+def conclude(
+    session: Session, reason: StopReason, *, degraded_by: Sequence[str] = (), learnt: AnswerState | None = None
+) -> Conclusion:
     """Return how the session ends.
 
     Args:
         session: Its last state.
         reason: Why the loop stopped.
         degraded_by: Reasons why a later source than the configured one had to answer, in words.
+        learnt: What turns votes into a probability; without it they are no more than votes.
     """
     stands = standing(session)
+    probability, basis = _confidence(stands, learnt or AnswerState())
     content = session.has_content
     status: Status = "cancelled" if reason == "cancelled" else "failed" if reason == "error" else "done"
     if status == "done" and not content:
@@ -127,7 +184,7 @@ def conclude(session: Session, reason: StopReason, *, degraded_by: Sequence[str]
         reasons.append(f"no model content was obtained{_problems(session)}")
     return Conclusion(
         status=status, stop_reason=reason, answer=stands.answer, answer_status=stands.status,
-        confidence=min(stands.confidence, CAPS[stands.status]), confidence_basis=stands.basis, evidence=stands.evidence,
+        confidence=probability, confidence_basis=basis, evidence=stands.evidence,
         summary=summary(session, stands), degraded=bool(reasons), degraded_reasons=tuple(dict.fromkeys(reasons)),
     )  # fmt: skip
 
@@ -135,10 +192,10 @@ def conclude(session: Session, reason: StopReason, *, degraded_by: Sequence[str]
 def summary(session: Session, stands: Standing) -> str:
     """Return the task and the last three to five distinct steps, grounded in what was really applied."""
     distinct = list(dict.fromkeys(step.text for step in session.steps))[-SUMMARY_STEPS:]
-    lines = ["Summary:", f"Task: {_cut(session.problem.task, 1000)}"]
-    lines += [f"- {_cut(text, 500)}" for text in distinct] or ["(no steps)"]
+    lines = ["Summary:", f"Task: {cut(session.problem.task, 1000)}"]
+    lines += [f"- {cut(text, 500)}" for text in distinct] or ["(no steps)"]
     if stands.answer is not None:
-        lines.append(f"Answer ({stands.status}): {_cut(stands.answer, 2000)}")
+        lines.append(f"Answer ({stands.status}): {cut(stands.answer, 2000)}")
     return "\n".join(lines)
 
 
@@ -160,15 +217,51 @@ def _agree(verdict: Verdict, votes: int) -> bool:
     return votes >= AGREEING and 2 * votes >= verdict.samples
 
 
-def _voted(verdict: Verdict, answer: str | None, votes: int) -> Standing:
-    status: AnswerStatus = "agreed" if _agree(verdict, votes) else "unverified"
-    counts = ", ".join(f"{_cut(text, 60)}: {len(keys)}" for text, keys in verdict.groups[:5])
-    evidence = Evidence(
-        kind="votes", observed=f"{votes} of {verdict.samples} ({counts})", outcome=status,
-        expected=f"at least {AGREEING} equal answers and half of all drawn",
+def _voted(verdict: Verdict, ballots: Sequence[Ballot], best: PooledAnswer, votes: int, *, agreed: bool) -> Standing:
+    """Return the standing of an answer that votes alone speak for."""
+    status: AnswerStatus = "agreed" if agreed else "unverified"
+    evidence = vote_evidence(verdict, votes, status, combine([ballot.as_group() for ballot in ballots], WHOLE), ballots)
+    return Standing(
+        answer=best.answer, status=status, confidence=min(CAPS[status], votes / (verdict.samples + 1)), key=best.key,
+        evidence=(evidence,), votes=votes, samples=verdict.samples, groups=tuple(ballots),
     )  # fmt: skip
-    confidence = min(CAPS[status], votes / (verdict.samples + 1))
-    return Standing(answer=answer, status=status, confidence=confidence, evidence=(evidence,))
+
+
+def _weighed(verdict: Verdict, ballots: Sequence[Ballot], pool: Sequence[PooledAnswer]) -> Standing:
+    """Return the standing of the winner of the sum of votes and opinions."""
+    found = combine([ballot.as_group() for ballot in ballots], WHOLE)
+    place = found.winner or 0
+    own = ballots[place]
+    status: AnswerStatus = "judged" if own.confirmed and found.basis == "judge" else "unverified"
+    first = next(pooled for pooled in pool if pooled.key == own.keys[0])
+    share = found.probabilities[place]
+    return Standing(
+        answer=first.answer, status=status, confidence=min(CAPS[status], len(own.keys) / (verdict.samples + 1)),
+        key=first.key, evidence=(vote_evidence(verdict, len(own.keys), status, found, ballots),),
+        votes=len(own.keys), samples=verdict.samples, groups=tuple(ballots), share=share,
+    )  # fmt: skip
+
+
+def _cheap_leader(ballots: Sequence[Ballot], answered: Sequence[PooledAnswer]) -> Ballot | None:
+    """Return the group of the first cheap answer, which a cascade takes for the leader."""
+    first = next((pooled.key for pooled in answered if pooled.origin == "sample"), None)
+    return next((ballot for ballot in ballots if first in ballot.keys), None)
+
+
+def _two_models_agree(draw: Draw, stands: Standing, answers: Sequence[PooledAnswer]) -> bool:
+    """Say whether a cascade stopped at the same answer of two different models."""
+    if draw.rule != "cascade" or draw.move.get("action") != "stop" or not stands.groups:
+        return False
+    own = next((ballot.keys for ballot in stands.groups if stands.key in ballot.keys), ())
+    return len({one.model for one in answers if one.key in own}) > 1
+
+
+def _confidence(stands: Standing, learnt: AnswerState) -> tuple[float, str]:
+    """Return the probability that may be reported and what it rests on; before enough labels, votes capped by status."""
+    if stands.status in ("none", "verified") or stands.share is not None:
+        return min(stands.confidence, CAPS[stands.status]), stands.basis
+    value, calibrated = confidence(learnt.correctness, learnt.labels, stands.votes, stands.samples)
+    return (value, "votes") if calibrated else (min(stands.confidence, CAPS[stands.status]), stands.basis)
 
 
 def _problems(session: Session) -> str:
@@ -189,7 +282,3 @@ def _check_evidence(pooled: PooledAnswer) -> tuple[Evidence, ...]:
 
 def _outcomes(pooled: PooledAnswer, outcome: str) -> bool:
     return any(check.outcome == outcome and check.target == "answer" for check in pooled.checks)
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}… [{len(text) - limit} more characters]"

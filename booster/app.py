@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from booster.answer import standing, summary
-from booster.attempt import Parts
 from booster.errors import UsageError
 from booster.journal import Event, Journal, JournalError, Listener, SessionRecord, open_journal
 from booster.opening import new_session, refuse_no_count
+from booster.parts import Parts
 from booster.proposals import caller_candidates, read_proposals
 from booster.redact import Redactor
 from booster.result import SolveResult
@@ -31,7 +31,7 @@ from providers.types import Provider, Sampler
 from scheduler.persistence import PersistentService
 from verifier.checks import CheckVerifier
 from verifier.heuristic import HeuristicVerifier
-from verifier.types import Candidate
+from verifier.types import Candidate, Verifier
 
 log = logging.getLogger("booster")
 
@@ -54,7 +54,7 @@ class Booster:
         self.settings = settings
         self.journal = journal
         self._wiring = wiring
-        self._worker = Worker(journal, wiring, (HeuristicVerifier(), CheckVerifier()))
+        self._worker = Worker(journal, wiring, (HeuristicVerifier(), _checks(settings.allow_code)))
         self._runs: dict[str, Run] = {}
 
     @classmethod
@@ -368,3 +368,12 @@ class Booster:
 
     def _orphaned(self, record: SessionRecord) -> bool:
         return record.status == "running" and record.owner is not None and not self.journal.is_alive(record.owner)
+
+
+def _checks(allow_code: bool) -> Verifier:
+    """Return what runs the user's checks; those that run code only where the process's configuration allows it."""
+    if not allow_code:
+        return CheckVerifier()
+    from verifier.code_checks import CodeCheckVerifier  # the sandbox is loaded where it may be used
+
+    return CodeCheckVerifier()

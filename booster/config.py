@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from booster.options import Flag, Options, Real, Whole, read_structure
 from providers.endpoints import ORIGINS
+from verifier.tuned import AUDIT_RATE, CAP, LEAD, WAVE_SIZE
 
 ProviderName = Literal["cerebras", "openai", "local", "mcp", "caller", "heuristic", "replay", "simulated"]
 """Where proposals can be made to come from."""
@@ -65,6 +66,10 @@ class Process(Options):
         default=120.0, ge=1, le=3600, description="Seconds that one attempt at a model call may take"
     )
     max_concurrency: Whole = Field(default=64, ge=1, le=1024, description="Model calls in flight at once, per provider")
+    allow_code: Flag = Field(
+        default=False,
+        description="Whether checks may run code (`python`, `command`), in a sandbox of bubblewrap; never set by a task or a call",
+    )
 
 
 class Config(Options):
@@ -88,12 +93,32 @@ class Config(Options):
         description="Who decides how much thought a step gets: the learned scheduler, always cheap, always deep, "
         "or nobody (every step as configured here)",
     )
-    select: Literal["auto", "score", "vote"] = Field(
+    select: Literal["auto", "score", "judge", "vote"] = Field(
         default="auto",
-        description="How the winner among candidates is found: by scores, by vote over answers, or as fits the task",
+        description="How the winner among answers is found: by the heuristic score, by a judge's score of each beside the "
+        "vote, by vote alone, or by vote with a judge where one is set and could change the winner",
     )
     num_candidates: Whole = Field(
-        default=5, ge=1, le=16, description="Candidates per iteration (`candidates` is another name for it)"
+        default=5,
+        ge=1,
+        le=16,
+        description="Candidates per iteration (`candidates` is another name for it); where it is given, so many whole "
+        "answers are asked for at once, in place of `samples` in waves",
+    )
+    samples: Whole = Field(
+        default=CAP, ge=1, le=100, description="Most whole answers of a vote; fewer where enough of them agree"
+    )
+    lead: Whole = Field(
+        default=LEAD,
+        ge=2,
+        le=4,
+        description="Votes by which the leading answer must be ahead to end the drawing: 2 quick, 4 careful",
+    )
+    wave_size: Whole = Field(
+        default=WAVE_SIZE,
+        ge=1,
+        le=16,
+        description="Answers asked for side by side after the first few; 1 = the fewest calls",
     )
     top_m: Whole = Field(
         default_factory=lambda given: min(2, given.get("num_candidates", 5)),
@@ -139,10 +164,21 @@ class Config(Options):
         description="Model of deep steps; unset = the endpoint's own",
         json_schema_extra={"allowed": "a model id without blanks"},
     )
+    judge_model: ModelId | None = Field(
+        default=None,
+        description="Model that compares answers; unset = no judge. It should be none of those that answer",
+        json_schema_extra={"allowed": "a model id without blanks"},
+    )
     models: Annotated[tuple[ModelId, ...], BeforeValidator(read_structure), Field(max_length=16)] = Field(
         default=(),
         description="Models that whole answers are asked of in turn, as `provider/model`",
         json_schema_extra={"allowed": "a list of at most 16 model ids without blanks"},
+    )
+    audit_rate: Real = Field(
+        default=AUDIT_RATE,
+        ge=0,
+        le=1,
+        description="Share of the answers that stand by agreement of cheap ones at which the strong model is asked all the same",
     )
     sampling_max_tokens: Whole = Field(
         default=2000, ge=16, le=16_000, description="Tokens that one reply may have, hidden reasoning included"

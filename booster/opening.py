@@ -68,6 +68,7 @@ def new_session(
         budget=budget or Budget(),
         iterations=iterations,
         cut_iterations=iterations < effective.iterations,
+        at_once="num_candidates" in effective.model_fields_set,
         warnings=(*settings.warnings, *warnings),
     )
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from booster.attempt import Parts, verified_steps
+from booster.attempt import verified_steps
 from booster.errors import UsageError
+from booster.parts import Parts
 from booster.session import Session
 from providers.caller import caller_proposals
 from providers.types import Proposal

@@ -20,6 +20,8 @@ Mode = Literal["system1", "system2"]
 Granularity = Literal["step", "answer"]
 Status = Literal["done", "running", "continue", "degraded", "cancelled", "failed"]
 AnswerStatus = Literal["verified", "agreed", "judged", "unverified", "none"]
+Origin = Literal["sample", "strong", "step", "final"]
+"""Of an answer: a whole-answer sample; the strong model's after cheap samples; carried by an applied step; the finalisation."""
 StopReason = Literal[
     "answered", "iterations", "max_steps", "stagnation", "budget_calls", "budget_tokens", "budget_cost", "deadline",
     "cancelled", "energy", "error",
@@ -154,6 +156,33 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Draw:
+    """How the whole answers of one iteration were drawn, and why no more of them."""
+
+    rule: Literal["waves", "at_once", "cascade"]
+    """Until the vote is clear; a given number side by side; cheap ones while they agree."""
+    samples: int
+    """Answers that landed, abstentions included."""
+    cap: int
+    """Most that could have been drawn: the setting, or what the budget paid for if that was less."""
+    waves: int = 1
+    """Rounds of calls side by side."""
+    lead: int | None = None
+    """Votes of lead that ended the drawing (`waves` only)."""
+    stopped: str = ""
+    """`clear` (the lead was reached), `cap`, `check` (an answer held every check), `failed` (a whole wave brought nothing),
+    `unreadable` (and never an answer); of a cascade what decided: `plan`, `check`, `no-answer`, `unaffordable`, `audit`."""
+    tokens: int = 0
+    """Of the replies that landed, prompts included."""
+    cost_usd: float | None = None
+    """Of the same, in US dollars; None = some price is unknown."""
+    move: Mapping[str, Any] = field(default_factory=dict)
+    """Of a cascade: `pair`, `action`, `why`, `state`, `p`, `g`, `prices`; see `booster.cascade.Move`."""
+    judge: Mapping[str, Any] = field(default_factory=dict)
+    """Where a judge was asked: `model`, `asked` (questions), `verdict`, `reason`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Iteration:
     """What one closed iteration looked at."""
 
@@ -170,6 +199,8 @@ class Iteration:
     """Why replies or calls brought nothing: `not_a_list`, `empty`, `refusal`, `thinking_truncated`, `timeout`, ..."""
     heard: bool = True
     """False where no call came through: nobody said anything, usable or not."""
+    draw: Draw | None = None
+    """How whole answers were drawn; None where none were."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -179,26 +210,33 @@ class PooledAnswer:
     key: str
     answer: str | None
     """None = an abstention: drawn and paid for, but no answer could be read."""
-    origin: Literal["sample", "step", "final"]
-    """A whole-answer sample, the answer carried by an applied step, or the finalisation."""
+    origin: Origin
     source: Source
     checks: tuple[CheckResult, ...] = ()
     score: float = 0.0
     """`totalScore` of the candidate that brought it."""
     blank: bool = False
     """The reply held no text at all."""
+    model: str = ""
+    """Model that gave it."""
+    opinions: Mapping[str, Mapping[str, float]] = field(default_factory=dict, hash=False)
+    """Kind of scorer (`judge`, `process`) -> `z`, its standardised score, and `weight`, what that counts in log odds."""
+    confirmed: bool = False
+    """A judge put it first whichever way round it was asked."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evidence:
     """One observation that speaks for or against the answer."""
 
-    kind: Literal["check", "votes"]
+    kind: Literal["check", "votes", "judge"]
     observed: str
     expected: str
     outcome: str
     check_id: str | None = None
     step_id: str | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    """Of votes: the groups with their counts and terms, and how the answers were drawn."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -231,6 +269,8 @@ class Session:
     """Iterations that may run; at most `config.max_steps`."""
     cut_iterations: bool = False
     """True where more iterations were asked for than `maxSteps` allows."""
+    at_once: bool = False
+    """True where `numCandidates` was given: so many whole answers are drawn side by side, and not `samples` in waves."""
     created_at: str = ""
     status: Status = "running"
     iteration: int = 0
@@ -279,7 +319,8 @@ def spec_of(session: Session) -> dict[str, Any]:
     """Return what the journal needs to start the same session again."""
     return {
         "problem": encode(session.problem), "config": session.config.plain(), "budget": encode(session.budget),
-        "iterations": session.iterations, "cutIterations": session.cut_iterations, "warnings": list(session.warnings),
+        "iterations": session.iterations, "cutIterations": session.cut_iterations, "atOnce": session.at_once,
+        "warnings": list(session.warnings),
     }  # fmt: skip
 
 
@@ -288,7 +329,8 @@ def session_from_spec(session_id: str, spec: Mapping[str, Any], created_at: str)
     config, _ = Config.parse(spec["config"])
     return Session(
         id=session_id, problem=decode(Problem, spec["problem"]), config=config, budget=decode(Budget, spec["budget"]),
-        iterations=spec["iterations"], cut_iterations=spec.get("cutIterations", False), created_at=created_at,
+        iterations=spec["iterations"], cut_iterations=spec.get("cutIterations", False),
+        at_once=spec.get("atOnce", False), created_at=created_at,
         warnings=tuple(spec.get("warnings", ())),
     )  # fmt: skip
 

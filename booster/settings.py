@@ -69,6 +69,8 @@ class Settings:
     """Seconds that one attempt at a model call may take."""
     max_concurrency: int = 64
     """Model calls in flight at once, per provider."""
+    allow_code: bool = False
+    """Whether checks may run code, in the sandbox."""
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     """`cerebras`, `openai`, `local` -> what is configured of it; endpoints without any setting are left out."""
     config: Config = field(default_factory=Config)
@@ -130,6 +132,7 @@ class Settings:
             prices=process.prices,
             request_timeout=process.request_timeout,
             max_concurrency=process.max_concurrency,
+            allow_code=process.allow_code,
             endpoints=endpoints,
             config=layers.config,
             warnings=warnings,

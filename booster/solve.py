@@ -4,22 +4,15 @@ decide -> generate -> verify -> select -> apply -> metacontrol -> report, again 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from booster.answer import Standing, conclude, standing, standing_of
-from booster.attempt import (
-    Attempt,
-    Parts,
-    attempt_step,
-    attempt_with_probe,
-    final_answer,
-    final_key,
-    pooled,
-    run_beam,
-    with_templates,
-)
+from booster.answer import Standing, conclude, ended_by_cascade, standing, standing_of
+from booster.attempt import attempt_step, attempt_with_probe, final_answer, final_key, run_beam, with_templates
 from booster.codec import encode
+from booster.drawing import most_samples, pooled
 from booster.metacontrol import improves, is_cut_off, react
+from booster.parts import Attempt, Parts
 from booster.search import Choice, choose_answer, choose_step, total
 from booster.session import (
     Conclusion,
@@ -90,6 +83,8 @@ def stop_reason(session: Session, parts: Parts) -> StopReason | None:
         return None
     if standing(session).settled or (session.steps and session.steps[-1].answer is not None):
         return "answered"
+    if session.history and ended_by_cascade(session.history[-1].draw, session.answers, session.config.granularity):
+        return "answered"
     if limit == "deadline":
         return limit  # it cut the last iteration short, whatever else holds
     if session.stagnant:
@@ -124,7 +119,7 @@ async def finalize(session: Session, reason: StopReason, parts: Parts) -> Sessio
         if answer is not None:
             events.append(("answered", encode(answer)))
             last = advance(session, *events[0])
-    conclusion = conclude(last, reason, degraded_by=parts.fallbacks())
+    conclusion = conclude(last, reason, degraded_by=parts.fallbacks(), learnt=parts.memory.state)
     success = _success(last, conclusion)
     if success is not None and parts.judgement.end_task(success=success):
         events.append(("task_ended", {"success": success}))
@@ -132,6 +127,8 @@ async def finalize(session: Session, reason: StopReason, parts: Parts) -> Sessio
         session = await parts.record(session, *events)
     # Before the session ends: one that has ended is resumed by nobody, and what it taught would be lost with the process.
     learnt = await parts.judgement.save()
+    if reason not in ("cancelled", "error"):
+        await parts.memory.learn(last)
     return await parts.record(session, *learnt, ("concluded", encode(conclusion)))
 
 
@@ -167,7 +164,8 @@ def _can_probe(session: Session, granularity: Granularity, parts: Parts) -> bool
     """Say whether a further call leaves System 2 all of its own, and one for the answer."""
     config, left = session.config, parts.purse.affordable()
     beam = config.beam_width * (config.beam_depth - 1) if config.beam_width > 1 else 0
-    own = config.num_candidates if granularity == "answer" else 2 + beam
+    whole = config.num_candidates if session.at_once else most_samples(session)
+    own = whole if granularity == "answer" else 2 + beam
     return left is None or left > own + 1
 
 
@@ -195,6 +193,8 @@ def _worth_escalating(session: Session, opened: Opened, attempt: Attempt, choice
         return False
     if "no_provider" in attempt.failed:
         return False
+    if attempt.draw is not None and attempt.draw.move:
+        return attempt.escalates
     if opened.granularity == "answer":  # one answer that no check speaks for is no reason to stop
         return not _stands(session, attempt).settled
     return failed(session, choice.winner)
@@ -207,20 +207,25 @@ def _stands(session: Session, attempt: Attempt) -> Standing:
 def _outcome(
     session: Session, first: Opened, attempt: Attempt, choice: Choice, *, escalates: bool, probe: Attempt | None
 ) -> Outcome:
-    """Return the fact to report of the first attempt, and of the cheap one beside it."""
+    """Return the fact to report of the first attempt, and of the cheap one beside it.
+
+    That a cascade has weighed costs and asks the strong model says nothing yet of the cheap answer.
+    """
     stands = _stands(session, attempt)
     settled = stands.answer if stands.settled else None
     if probe is not None:
         return probed(session, probe.candidates, heard=probe.heard, settled=settled)
     return outcome_of(
-        session, choice.winner, intuition=first.decision.mode == "system1", heard=attempt.heard, escalated=escalates,
-        settled=settled,
+        session, choice.winner, intuition=first.decision.mode == "system1", heard=attempt.heard,
+        escalated=escalates and not attempt.escalates, settled=settled,
     )  # fmt: skip
 
 
 def _select(session: Session, opened: Opened, attempt: Attempt) -> Choice:
     if opened.granularity == "answer" and attempt.answers:
-        return choose_answer(attempt.candidates, session.config.select)
+        choice = choose_answer(attempt.candidates, session.config.select)
+        speaks = standing_of((*session.answers, *attempt.answers), session.config.select).key
+        return replace(choice, winner=next((one for one in choice.ranked if one.key == speaks), choice.winner))
     return choose_step(attempt.candidates, session.step_texts, session.banned)
 
 
@@ -244,11 +249,11 @@ async def _close(
     winner, answers = choice.winner, attempt.answers
     if winner is not None and not answers and winner.proposal.answer is not None:
         answers = (pooled(winner, "step"),)
-    applied = winner if winner is not None and _applies(session, opened, winner, answers) else None
+    applied = winner if winner is not None and _applies(session, opened, winner, answers, attempt) else None
     closed = Iteration(
         iteration=opened.iteration, chosen=applied.key if applied else None, candidates=choice.ranked, tie=choice.tie,
         decision=opened.decision, escalated=opened.escalated, problems=(*attempt.unusable, *attempt.failed),
-        heard=attempt.heard,
+        heard=attempt.heard, draw=attempt.draw,
     )  # fmt: skip
     event = {
         "iteration": encode(closed),
@@ -273,12 +278,15 @@ def _report(
     return [("reported", {"decisionId": opened.decision.decision_id, "outcome": outcome, "rework": rework, **taught})]
 
 
-def _applies(session: Session, opened: Opened, winner: Candidate, answers: Sequence[PooledAnswer]) -> bool:
+def _applies(
+    session: Session, opened: Opened, winner: Candidate, answers: Sequence[PooledAnswer], attempt: Attempt
+) -> bool:
     """A whole answer goes on the scratchpad only where it ends the solve; a mere guess would mislead the steps."""
     if opened.granularity == "step" or not answers:
         return True
     stands = standing_of((*session.answers, *answers), session.config.select)
     ends = stands.settled or opened.iteration >= session.iterations or _asks_once(session)
+    ends = ends or ended_by_cascade(attempt.draw, answers, session.config.granularity)
     return ends and vote_key(stands.answer or "") == vote_key(winner.proposal.answer or "")
 
 

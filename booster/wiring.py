@@ -30,7 +30,7 @@ class Wiring:
         self._direct = list(direct)
         self._stack = stack
         self._simulated: Provider | None = None
-        self._prices: Prices = {
+        self.prices: Prices = {
             model: (price.input_per_m_tok, price.output_per_m_tok) for model, price in settings.prices.items()
         }
 
@@ -58,7 +58,7 @@ class Wiring:
             UsageError: the source that the options insist on is not there.
         """
         direct = await self._direct_for(session.config)
-        return Chain(self._rungs(direct, session.config, sampler), ledger, prices=self._prices, clean=self.redact)
+        return Chain(self._rungs(direct, session.config, sampler), ledger, prices=self.prices, clean=self.redact)
 
     def fallbacks(self, chain: Chain) -> list[str]:
         """Return, in words, why a later source than the configured one had to answer, or why there is none."""
@@ -79,7 +79,7 @@ class Wiring:
         if budget.cost_usd is None:
             return
         for model in _asked(config, every):
-            if model not in self._prices and model.partition("/")[2] not in self._prices:
+            if model not in self.prices and model.partition("/")[2] not in self.prices:
                 raise UsageError(
                     f"budget.costUsd: the price of the model {model!r} is not known; add it to `prices` in config.json, "
                     f'as {{"{model}": {{"inputPerMTok": USD, "outputPerMTok": USD}}}}',
@@ -115,7 +115,9 @@ class Wiring:
 
 def _asked(config: Config, providers: Sequence[Provider]) -> list[str]:
     """Return every model that a solve may come to ask, in the order in which it would."""
-    deep = config.models or (config.strong_model,)
+    deep: tuple[str | None, ...] = config.models or (config.strong_model,)
+    if config.select == "judge" or (config.select == "auto" and config.judge_model):
+        deep = (*deep, config.judge_model or config.strong_model)
     wanted = [*deep, *((config.fast_model,) if config.fast_model else config.models or (None,))]
     named = [model for model in wanted if model]
     # A provider asked in the place of another one, or for no model in particular, takes its own.

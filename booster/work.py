@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from booster.answer import conclude
-from booster.attempt import Parts
 from booster.codec import encode
 from booster.journal import Journal, Listener, Recorder, SessionLedger, SessionRecord
 from booster.journal.errors import JournalError
 from booster.judgement import ForcedJudgement, LearnedJudgement, SharedScheduler
+from booster.learnt import Memories
+from booster.parts import Parts
 from booster.result import SolveResult, session_result
 from booster.session import Budget, Session, StopReason, advance, session_from_spec
 from booster.wiring import Wiring
@@ -68,6 +69,7 @@ class Worker:
     def __init__(self, journal: Journal, wiring: Wiring, verifiers: Sequence[Verifier]) -> None:
         self._journal, self._wiring, self._verifiers = journal, wiring, verifiers
         self._scheduler = SharedScheduler(journal)
+        self._memories = Memories(journal)
         self._watch = Watch(journal)
 
     async def work(self, run: Run, body: Body, events: Events = ()) -> None:
@@ -156,6 +158,8 @@ class Worker:
             now=now,
             fallbacks=lambda: self._wiring.fallbacks(chain),
             request_timeout=self._wiring.request_timeout,
+            memory=await self._memories.of(run.session.config.namespace),
+            prices=self._wiring.prices,
         )
         session = await record(run.session, *events) if events else run.session
         if run.record.events and session.opened is not None:
@@ -201,8 +205,8 @@ def overridden(session: Session, candidates: int | None, body: Body) -> Body:
     config, _ = session.config.override({"numCandidates": candidates})
 
     async def with_other_count(session: Session, parts: Parts) -> Session:
-        after = await body(replace(session, config=config), parts)
-        return replace(after, config=session.config)
+        after = await body(replace(session, config=config, at_once=True), parts)
+        return replace(after, config=session.config, at_once=session.at_once)
 
     return with_other_count
 
@@ -250,6 +254,10 @@ class Purse:
     def affordable(self) -> int | None:
         """Return how many calls may still be opened; None = any number."""
         return self._ledger.affordable()
+
+    def recorded(self, step_key: str) -> bool:
+        """Say whether a call of this key was answered before the process was stopped, so that it costs nothing now."""
+        return self._ledger.recorded(step_key)
 
     def exhausted(self) -> str | None:
         """Return what forbids a further call, or None."""

@@ -69,6 +69,7 @@ def a_session(
     plain: dict[str, Any] = {
         "problem": Problem(task=task), "budget": Budget(), "iterations": min(effective.iterations, effective.max_steps),
         "steps": applied, "history": history, "iteration": len(applied), "created_at": "2026-01-01T00:00:00.000Z",
+        "at_once": "num_candidates" in effective.model_fields_set,
     }  # fmt: skip
     return Session(id="ses_1", config=effective, **{**plain, **fields})
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from booster.app import Booster
-from booster.attempt import Parts
 from booster.config import Config
+from booster.parts import Parts
 from booster.session import Decision, Session, advance
 from booster.settings import Settings
 from providers.chain import Chain
@@ -49,7 +49,9 @@ def answer(text: str, rationale: str = "worked out") -> str:
 
 
 def kind_of(call: Call) -> str:
-    """Return what a call asks for: `answer`, `steps`, `beam` or `final`."""
+    """Return what a call asks for: `answer`, `steps`, `beam`, `final` or `judge`."""
+    if call.role == "judge":
+        return "judge"
     name = call.step_key.rsplit("/", maxsplit=1)[-1] if "again" not in call.step_key else "steps"
     return next(kind for kind in ("answer", "steps", "beam", "final") if name.startswith(kind))
 
@@ -101,15 +103,19 @@ class APurse:
         self.limit: str | None = None
 
     def affordable(self) -> int | None:
-        """See `booster.attempt.Purse`."""
+        """See `booster.parts.Purse`."""
         return None if self._ledger.calls is None else self._ledger.calls - self._ledger.attempts
 
+    def recorded(self, step_key: str) -> bool:
+        """See `booster.parts.Purse`."""
+        return False
+
     def exhausted(self) -> str | None:
-        """See `booster.attempt.Purse`."""
+        """See `booster.parts.Purse`."""
         return self.limit or ("calls" if self.affordable() == 0 else None)
 
     def used_share(self) -> float:
-        """See `booster.attempt.Purse`."""
+        """See `booster.parts.Purse`."""
         return 0.0
 
 
@@ -122,21 +128,21 @@ class AJudgement:
         self.successes: list[bool] = []
 
     def decide(self, signals: Signals, *, noticed: bool) -> Decision:
-        """See `booster.attempt.Judgement`."""
+        """See `booster.parts.Judgement`."""
         return self.decision
 
     def report(self, decision: Decision, outcome: Outcome, *, rework: bool = False) -> Mapping[str, Any]:
-        """See `booster.attempt.Judgement`."""
+        """See `booster.parts.Judgement`."""
         self.reported.append((outcome, rework))
         return {}
 
     def end_task(self, *, success: bool) -> bool:
-        """See `booster.attempt.Judgement`."""
+        """See `booster.parts.Judgement`."""
         self.successes.append(success)
         return False
 
     async def save(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
-        """See `booster.attempt.Judgement`."""
+        """See `booster.parts.Judgement`."""
         return ()
 
 

@@ -162,6 +162,12 @@ class SessionLedger:
             return 0
         return None if self._limits.calls is None else self._limits.calls - len(self._records)
 
+    def recorded(self, step_key: str) -> bool:
+        """Say whether an outcome of an earlier process stands at this key and has not been handed back yet."""
+        return any(
+            record.arrived is not None and not self._was_interrupted(record) for record in self._past.get(step_key, ())
+        )
+
     def diagnostics(self, *, full: bool) -> dict[str, Any]:
         """Return what the calls tell, redacted; see `account.diagnostics`."""
         document: dict[str, Any] = self._codec.plain(account.diagnostics(list(self._records.values()), full=full))

@@ -36,6 +36,8 @@ Knobs = dict[str, str]
 STEPS: Knobs = {"BOOSTER_GRANULARITY": "step", "BOOSTER_BEAM_WIDTH": "2", "BOOSTER_ITERATIONS": "6"}
 """Several iterations of which some look ahead with two calls side by side."""
 
+WHOLE_ANSWERS: Knobs = {"BOOSTER_GRANULARITY": "answer", "BOOSTER_ITERATIONS": "1"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
@@ -219,7 +221,7 @@ async def test_twenty_kills_of_a_solve_lose_nothing_and_repeat_only_what_was_in_
 
 
 async def test_a_kill_amid_a_fan_out_keeps_the_answers_that_had_come(tmp_path: Path) -> None:
-    knobs = {"BOOSTER_GRANULARITY": "answer", "BOOSTER_SCHEDULER": "system2", "BOOSTER_ITERATIONS": "1"}
+    knobs = {**WHOLE_ANSWERS, "BOOSTER_SCHEDULER": "system2", "BOOSTER_NUM_CANDIDATES": "5"}
     points = [Point(request=5, delay=delay) for delay in (0.0, 0.04, 0.08, 0.12)]
 
     with simulated_model("--latency", "0.02", "--jitter", "0.15", "--accuracy", "0.7") as model:
@@ -234,9 +236,25 @@ async def test_a_kill_amid_a_fan_out_keeps_the_answers_that_had_come(tmp_path: P
     assert any(killed.before.keys("done") and killed.before.keys("intent") for killed in runs), "no kill hit amid it"
 
 
+async def test_a_kill_amid_a_wave_keeps_every_answer_that_had_come(tmp_path: Path) -> None:
+    """Which wave follows depends on what has landed: what was paid for is used before anything else is asked."""
+    knobs = {**WHOLE_ANSWERS, "BOOSTER_SCHEDULER": "system2", "BOOSTER_SAMPLES": "9"}
+    points = [Point(request=2, delay=0.05), Point(request=4, delay=0.05), Point(request=6, delay=0.05)]
+
+    with simulated_model("--latency", "0.02", "--jitter", "0.15", "--accuracy", "0.1") as model:
+        runs = await killed_at(
+            points, lambda number, point: run(tmp_path / str(number), model, knobs, point, parameters={})
+        )
+
+    for killed in runs:
+        assert_nothing_paid_is_lost_or_repeated(killed)
+        assert {key for key, _ in killed.before.keys("done")} <= pooled(killed)
+        assert len(pooled(killed)) <= 9
+
+
 async def test_a_kill_in_an_escalated_iteration_keeps_the_cheap_attempt_too(tmp_path: Path) -> None:
     """The cheap answer was paid for and failed its check: it stays in the pool, and is still what the scheduler learns."""
-    knobs = {"BOOSTER_GRANULARITY": "answer", "BOOSTER_ITERATIONS": "1"}
+    knobs = {**WHOLE_ANSWERS, "BOOSTER_NUM_CANDIDATES": "5"}
     arguments = ["--check", f"equals:{TASK.answer}"]
 
     async def solve(number: int, point: Point | None) -> Run:

@@ -24,6 +24,7 @@ from providers.replay import ReplayProvider
 from providers.scripted import Line, ScriptedProvider
 from providers.types import Call, Reply
 from tests.solving import DISTINCT, a_booster, answer, fresh_steps, kind_of, scripted, steps
+from tests.verifier.bubblewrap_here import needs_bubblewrap
 from tests.virtual_clock import run_virtual
 from verifier.errors import CheckError
 from verifier.types import Check
@@ -129,7 +130,7 @@ async def test_replaying_a_recorded_session_gives_the_same_result_but_for_ids_an
     """Without a model: every reply, and the order of arrival, comes out of the recording."""
     numbers = iter(["1", "2", "3", "1", "5"])
     script = scripted(answer=lambda call: answer(next(numbers)), steps=fresh_steps, final=answer("4"))
-    options: dict[str, Any] = {"scheduler": "system2", "iterations": 4}
+    options: dict[str, Any] = {"scheduler": "system2", "iterations": 4, "num_candidates": 5}
     async with a_booster(script) as booster:
         recorded = await booster.solve(TASK, **options)
         calls = await booster.journal.calls(recorded.session_id)
@@ -329,14 +330,26 @@ async def test_a_session_is_worked_on_once_at_a_time() -> None:
 # Going on after a stop
 
 
-@pytest.mark.parametrize("kept", ["memory", "file"])
-@pytest.mark.parametrize("stopped_at", range(1, 10))
+AT_ONCE: dict[str, Any] = {"num_candidates": 5}
+IN_WAVES: dict[str, Any] = {"samples": 9}
+"""Waves of three, four and two answers, since no two are equal."""
+
+
+@pytest.mark.parametrize(
+    ("kept", "how", "stopped_at", "most"),
+    [
+        *(("memory", AT_ONCE, place, 9) for place in range(1, 10)),
+        *(("file", AT_ONCE, place, 9) for place in range(1, 10)),
+        *(("memory", IN_WAVES, place, 13) for place in range(1, 14)),
+        *(("file", IN_WAVES, place, 13) for place in (2, 5, 9)),
+    ],
+)
 async def test_a_resumed_solve_repeats_nothing_and_comes_to_the_same(
-    kept: str, stopped_at: int, tmp_path: Path
+    kept: str, how: dict[str, Any], stopped_at: int, most: int, tmp_path: Path
 ) -> None:
     """Interrupted after each of its calls in turn; `memory` goes on in the same process, `file` in another booster."""
     home = None if kept == "memory" else tmp_path
-    options: dict[str, Any] = {"scheduler": "system2", "iterations": 4, "num_candidates": 5}
+    options: dict[str, Any] = {"scheduler": "system2", "iterations": 4, **how}
     script = scripted(answer=lambda call: answer(call.step_key[-1]), steps=fresh_steps, final=answer("4"))
     async with a_booster(script) as booster:
         whole = await booster.solve(TASK, **options)
@@ -369,7 +382,7 @@ async def test_a_resumed_solve_repeats_nothing_and_comes_to_the_same(
     assert [step.text for step in result.steps] == [step.text for step in whole.steps]
     assert [step.id for step in result.steps] == [step.id for step in whole.steps]
     assert (result.answer, result.stop_reason) == (whole.answer, whole.stop_reason)
-    assert len(made) <= 9 + in_flight
+    assert len(made) <= most + in_flight
     assert result.usage["calls"] == len(made)
 
 
@@ -389,6 +402,27 @@ async def test_the_last_affordable_replies_of_an_interrupted_iteration_are_used(
         result = await booster.resume(session_id)
 
     assert (result.answer, result.answer_status, result.usage["calls"]) == ("4", "agreed", 4)
+
+
+async def test_answers_that_a_small_budget_had_paid_for_are_used_after_a_stop() -> None:
+    """Two of the six calls were lost with the process: what is left of the budget allows none, what was bought counts."""
+    made: list[str] = []
+
+    def script(call: Call) -> Line:
+        made.append(call.step_key)
+        return answer(str(len(made))) if len(made) < 5 else None
+
+    async with a_booster(script) as booster:
+        options: dict[str, Any] = {"granularity": "answer", "iterations": 1, "budget": Budget(calls=6)}
+        session_id = await booster.begin(TASK, scheduler="system2", **options)
+        await eventually(lambda: len(made) == 6)
+        await arrived(booster, session_id, 4)
+        await booster.interrupt()
+        result = await booster.resume(session_id)
+        session = await booster.session(session_id)
+
+    assert (result.usage["calls"], len(made)) == (6, 6)
+    assert [one.key for one in session.answers] == [f"it1/s2/answer{number}" for number in (1, 2, 3, 4)]
 
 
 def test_a_withdrawn_straggler_that_is_recalled_cancels_nothing() -> None:
@@ -778,3 +812,25 @@ async def test_the_simulated_model_can_be_asked_for_by_name() -> None:
     assert result.simulated
     assert again.simulated
     assert "SIMULATED" in result.to_text()
+
+
+# Checks that run code
+
+
+@needs_bubblewrap
+async def test_a_check_that_runs_code_verifies_where_the_process_allows_it() -> None:
+    async with a_booster(scripted(answer=answer("42")), allow_code=True) as booster:
+        result = await booster.solve(TASK, scheduler="system2", checks=[Check.python("int(answer) == 6 * 7")])
+
+    assert (result.answer, result.answer_status) == ("42", "verified")
+
+
+async def test_without_leave_no_code_is_run_and_nothing_is_verified_by_it() -> None:
+    """A call cannot give the leave: the option belongs to the process."""
+    async with a_booster(scripted(answer=answer("42"))) as booster:
+        checks = [Check.python("int(answer) == 6 * 7")]
+        result = await booster.solve(TASK, scheduler="system2", checks=checks, config={"allowCode": True})
+
+    assert (result.answer, result.answer_status) == ("42", "agreed")
+    assert any("allowCode" in warning for warning in result.warnings)
+    assert [check["ran"] for check in result.checks] == [False]

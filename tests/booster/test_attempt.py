@@ -6,19 +6,11 @@ from typing import Any
 
 import pytest
 
-from booster.attempt import (
-    PATIENCE_FACTOR,
-    PATIENCE_FLOOR,
-    Attempt,
-    any_of,
-    attempt_step,
-    final_answer,
-    run_beam,
-    verified_steps,
-    with_templates,
-)
+from booster.asking import PATIENCE_FACTOR, PATIENCE_FLOOR, any_of
+from booster.attempt import attempt_step, final_answer, run_beam, verified_steps, with_templates
+from booster.parts import Attempt
 from booster.search import choose_step
-from booster.session import Decision, Problem
+from booster.session import Decision, Problem, Session
 from providers.errors import BadReplyError, CallCancelled, TransientError
 from providers.scripted import ScriptedProvider
 from providers.types import Call, Reply
@@ -28,6 +20,11 @@ from tests.virtual_clock import run_virtual
 from verifier.types import Check
 
 HANGING = None
+
+
+def five(**config: Any) -> Session:
+    """Return a session that wants five whole answers side by side."""
+    return a_session(config={"numCandidates": 5, **config})
 
 
 def others() -> set["asyncio.Task[Any]"]:
@@ -53,7 +50,7 @@ def test_one_bad_candidate_costs_its_siblings_nothing(bad: Any) -> None:
     provider = ScriptedProvider([bad, *[answer("42")] * 4], delay=1.0)
 
     async def scenario() -> Attempt:
-        return await attempt_step(a_session(), opened("answer"), some_parts(provider))
+        return await attempt_step(five(), opened("answer"), some_parts(provider))
 
     attempt = run_virtual(scenario)
 
@@ -66,7 +63,7 @@ def test_stragglers_are_withdrawn_and_nothing_keeps_running() -> None:
 
     async def scenario() -> tuple[Attempt, float, int]:
         provider = ScriptedProvider([answer("42")] * 4 + [HANGING], delay=10.0)
-        attempt = await attempt_step(a_session(), opened("answer"), some_parts(provider))
+        attempt = await attempt_step(five(), opened("answer"), some_parts(provider))
         return attempt, asyncio.get_running_loop().time(), len(others())
 
     attempt, took, running = run_virtual(scenario)
@@ -79,7 +76,7 @@ def test_stragglers_are_withdrawn_and_nothing_keeps_running() -> None:
 def test_fast_siblings_leave_stragglers_at_least_the_floor() -> None:
     async def scenario() -> float:
         provider = ScriptedProvider([answer("42")] * 4 + [HANGING], delay=0.01)
-        await attempt_step(a_session(), opened("answer"), some_parts(provider))
+        await attempt_step(five(), opened("answer"), some_parts(provider))
         return asyncio.get_running_loop().time()
 
     assert run_virtual(scenario) == pytest.approx(0.01 + PATIENCE_FLOOR)
@@ -91,7 +88,7 @@ def test_failed_siblings_do_not_hold_up_the_withdrawal_of_a_straggler() -> None:
     async def scenario() -> float:
         error = TransientError("503", kind="http_503")
         provider = ScriptedProvider([error, error, answer("1"), answer("1"), HANGING], delay=1.0)
-        await attempt_step(a_session(), opened("answer"), some_parts(provider))
+        await attempt_step(five(), opened("answer"), some_parts(provider))
         return asyncio.get_running_loop().time()
 
     assert run_virtual(scenario) == pytest.approx(1.0 + 3.0)
@@ -117,7 +114,7 @@ def test_failures_alone_never_make_anybody_impatient() -> None:
 def test_the_deadline_answers_with_what_has_landed() -> None:
     async def scenario() -> tuple[Attempt, float, int]:
         provider = ScriptedProvider([answer("42"), HANGING, HANGING, HANGING, HANGING], delay=1.0)
-        attempt = await attempt_step(a_session(), opened("answer"), some_parts(provider, deadline=5.0))
+        attempt = await attempt_step(five(), opened("answer"), some_parts(provider, deadline=5.0))
         return attempt, asyncio.get_running_loop().time(), len(others())
 
     attempt, now, running = run_virtual(scenario)
@@ -170,7 +167,7 @@ def test_a_budget_for_three_of_five_brings_three() -> None:
     provider = ScriptedProvider([answer("42")] * 5)
 
     async def scenario() -> Attempt:
-        return await attempt_step(a_session(), opened("answer"), some_parts(provider, calls=3))
+        return await attempt_step(five(), opened("answer"), some_parts(provider, calls=3))
 
     attempt = run_virtual(scenario)
 
@@ -191,7 +188,7 @@ def test_abstentions_are_kept_apart_from_blank_replies() -> None:
 
 def test_system_1_asks_the_fast_model_once() -> None:
     provider = ScriptedProvider([answer("42")])
-    session = a_session(config={"fastModel": "small", "strongModel": "large"})
+    session = a_session(config={"fastModel": "small"})
 
     async def scenario() -> Attempt:
         return await attempt_step(session, opened("answer", CHEAP), some_parts(provider))
@@ -203,7 +200,7 @@ def test_system_1_asks_the_fast_model_once() -> None:
 
 def test_whole_answers_come_from_several_models_in_turn() -> None:
     provider = ScriptedProvider([answer("42")] * 5)
-    session = a_session(config={"models": ["a", "b"]})
+    session = five(models=["a", "b"])
 
     async def scenario() -> Attempt:
         return await attempt_step(session, opened("answer"), some_parts(provider))

@@ -106,7 +106,7 @@ def test_answers_that_do_not_agree_lead_on_to_steps_and_one_call_for_the_answer(
     numbers = iter("12345")
     script = scripted(answer=lambda call: answer(next(numbers)), steps=fresh_steps, final=answer("9"))
 
-    result, calls, _ = solved(script, scheduler="system2", iterations=4)
+    result, calls, _ = solved(script, scheduler="system2", iterations=4, num_candidates=5)
 
     assert [kind_of(call) for call in calls] == ["answer"] * 5 + ["steps"] * 3 + ["final"]
     assert (result.answer, result.answer_status, result.stop_reason) == ("9", "unverified", "iterations")
@@ -115,7 +115,8 @@ def test_answers_that_do_not_agree_lead_on_to_steps_and_one_call_for_the_answer(
 
 def test_a_single_iteration_takes_the_answer_that_there_is() -> None:
     numbers = iter("12345")
-    result, calls, _ = solved(scripted(answer=lambda call: answer(next(numbers))), scheduler="system2", iterations=1)
+    script = scripted(answer=lambda call: answer(next(numbers)))
+    result, calls, _ = solved(script, scheduler="system2", iterations=1, num_candidates=5)
 
     assert len(calls) == 5
     assert (result.answer, result.answer_status, result.stop_reason) == ("1", "unverified", "answered")
@@ -213,8 +214,8 @@ def test_a_cheap_answer_that_cannot_be_read_escalates_to_several() -> None:
 
     ended, calls, _ = looped(script, a_session(), judgement=AJudgement(CHEAP))
 
-    assert [call.step_key.split("/")[1] for call in calls] == ["s1"] + ["s2"] * 5
-    assert [pooled.answer for pooled in ended.answers] == [None] + ["42"] * 5
+    assert [call.step_key.split("/")[1] for call in calls] == ["s1"] + ["s2"] * 3
+    assert [pooled.answer for pooled in ended.answers] == [None] + ["42"] * 3
     assert ended.conclusion is not None
     assert ended.conclusion.answer_status == "agreed"
 
@@ -547,7 +548,7 @@ def test_iterations_that_bring_nothing_come_to_an_end() -> None:
 
     assert (result.stop_reason, result.answer, result.status) == ("iterations", None, "done")
     assert "not_a_list" in result.degraded_reasons[0]
-    assert len(calls) == 5 + 2 + 2
+    assert len(calls) == 3 + 2 + 2
 
 
 def test_a_check_that_holds_ends_the_solve_as_verified() -> None:
@@ -568,16 +569,15 @@ def test_answers_that_fail_a_check_are_never_claimed_but_hinted_at() -> None:
     result, calls, _ = solved(script, checks=[Check.numeric(7391)], iterations=2, scheduler="system2")
 
     assert (result.answer, result.answer_status, result.stop_reason) == (None, "none", "iterations")
-    last = str(calls[5].messages[-1]["content"])
+    last = str(calls[3].messages[-1]["content"])
     assert "answer '41' failed the check check1 (numeric)" in last
     assert not any("7391" in str(call.messages) for call in calls)
 
 
 def test_a_check_that_only_one_of_two_answers_was_right_by_is_not_outvoted() -> None:
     numbers = iter(["41", "41", "41", "41", "42"])
-    result, _, _ = solved(
-        scripted(answer=lambda call: answer(next(numbers))), checks=[Check.numeric(42)], scheduler="system2"
-    )
+    script = scripted(answer=lambda call: answer(next(numbers)))
+    result, _, _ = solved(script, checks=[Check.numeric(42)], scheduler="system2", num_candidates=5)
 
     assert (result.answer, result.answer_status) == ("42", "verified")
 
@@ -734,7 +734,7 @@ def test_a_task_in_any_language_goes_the_same_way(task: str) -> None:
 
     result, calls, _ = solved(script, task, scheduler="system2")
 
-    assert (result.answer, result.answer_status, len(calls)) == ("4", "agreed", 5)
+    assert (result.answer, result.answer_status, len(calls)) == ("4", "agreed", 3)
     assert task in result.summary
 
 
@@ -751,7 +751,7 @@ LINES = st.sampled_from(
         {
             "granularity": st.sampled_from(["auto", "step", "answer"]),
             "scheduler": st.sampled_from(["auto", "system1", "system2", "seed"]),
-            "select": st.sampled_from(["auto", "score", "vote"]),
+            "select": st.sampled_from(["auto", "score", "judge", "vote"]),
             "beamWidth": st.integers(1, 3),
             "maxSteps": st.integers(1, 6),
             "iterations": st.integers(1, 9),
@@ -780,7 +780,9 @@ def test_whatever_models_say_a_solve_ends_within_its_limits_and_claims_only_what
     assert not checked or result.answer_status in ("verified", "none", "unverified")
     assert not checked or result.answer in (None, "42")
     assert kinds(events)[-1] == "concluded"
-    assert result.status == "done" or (result.status, result.answer, result.degraded) == ("degraded", None, True)
+    assert result.status == "done" or result.degraded
+    assert (result.status == "failed") == (result.stop_reason == "error")
+    assert result.status != "degraded" or result.answer is None
     assert len({call.step_key for call in made}) == len(made)
 
 
