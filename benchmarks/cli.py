@@ -12,7 +12,10 @@ MEASUREMENTS: Mapping[str, tuple[str, str]] = {
     "overhead": ("benchmarks.overhead", "what the product costs beside the model, against bare calls in the same run"),
     "parsing": ("benchmarks.parsing", "how many replies are read rightly, and how fast"),
     "scheduler": ("benchmarks.scheduler", "the learned scheduler against its rivals, on published streams"),
-    "selection": ("benchmarks.selection", "stopping, escalating and choosing, replayed over recorded answers of models"),
+    "selection": (
+        "benchmarks.selection",
+        "stopping, escalating and choosing, replayed over recorded answers of models",
+    ),
     "figures": ("benchmarks.scheduler.figures", "the scheduler's figures and fig_data.json, into a folder"),
 }
 """Name -> module to run as `python -m`, and what it measures."""

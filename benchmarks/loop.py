@@ -89,11 +89,11 @@ async def measured(sizes: Sizes) -> dict[str, list[list[Solved]]]:
     found: dict[str, list[list[Solved]]] = {name: [] for name in (AUTO, ALWAYS_1, ALWAYS_2)}
     for seed in range(sizes.seeds):
         tasks = stream(seed, sizes.tasks)
-        for name in found:
+        for name, streams in found.items():
             model = SimulatedModel(seed=seed, skill=SKILL, tasks=tuple(tasks))
             async with SimulatedServer(model) as server, Booster.open(simulated_settings(server.base_url)) as booster:
                 options = await _options(booster, name, sizes)
-                found[name].append([await _solved(booster, task, options) for task in tasks])
+                streams.append([await _solved(booster, task, options) for task in tasks])
     return found
 
 
@@ -138,7 +138,8 @@ def section(found: Mapping[str, Sequence[Sequence[Solved]]], sizes: Sizes) -> Se
         for first, second in zip(found[ALWAYS_1], found[ALWAYS_2], strict=True)
     ]
     rows = [
-        (name, _with_interval(right[name], 1), _with_interval(calls[name], 2), f"{mean(deep[name]):.0f}") for name in found
+        (name, _with_interval(right[name], 1), _with_interval(calls[name], 2), f"{mean(deep[name]):.0f}")
+        for name in found
     ]
     rows.append(("knows the rule", "", _with_interval(bound, 2), ""))
     rivals = (ALWAYS_1, ALWAYS_2)
@@ -162,7 +163,9 @@ def _difference(name: str, mine: Sequence[float], theirs: Sequence[float], unit:
     gain = [a - b for a, b in zip(mine, theirs, strict=True)]
     low, high = bootstrap_interval(gain)
     end, value, bar = ("upper", high, FEWER) if upper else ("lower", low, NO_LESS)
-    return Figure(name=f"{name}, {end} end", note=f"mean {mean(gain):.2f}, {low:.2f}..{high:.2f}", value=value, unit=unit, bar=bar)
+    return Figure(
+        name=f"{name}, {end} end", note=f"mean {mean(gain):.2f}, {low:.2f}..{high:.2f}", value=value, unit=unit, bar=bar
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -19,8 +19,8 @@ from booster.parts import Parts
 from booster.proposals import caller_candidates, read_proposals
 from booster.redact import Redactor
 from booster.result import SolveResult
-from booster.session import Session, spec_of
 from booster.scheduler_store import scheduler_tools
+from booster.session import Session, spec_of
 from booster.settings import MEMORY_JOURNAL, Settings
 from booster.solve import exhausted, finalize, give_up, iterate
 from booster.solve import solve as run_loop  # `solve` in the class body is the method

@@ -10,7 +10,6 @@ Above: `booster.work`. Below: `scheduler` decides and learns in memory; `booster
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from hashlib import blake2b
 from typing import Any
 
 import scheduler
@@ -24,6 +23,10 @@ from scheduler.persistence import PersistentService
 from scheduler.types import Outcome, Signals
 
 log = logging.getLogger("booster")
+
+UNNOTICED = 1e12
+"""What a failure that nothing would notice costs, in System 2 steps: more than thinking can, whatever the library believes,
+and so much that no try of System 1 pays, for it would bring no label."""
 
 
 class SharedScheduler:
@@ -94,18 +97,26 @@ class LearnedJudgement:
         self._tools, self._session_id, self._namespace = tools, session_id, namespace
         self._kept, self._between_tasks, self._probe_rate = kept, between_tasks, probe_rate
         self._session = tools.service.session(session_id)
+        self._costs = self._session.costs
 
-    def decide(self, signals: Signals) -> Decision:
+    def decide(self, signals: Signals, *, noticed: bool) -> Decision:
         """Ask the library."""
+        self._session.costs = self._costs if noticed else replace(self._costs, damage=UNNOTICED * self._costs.deep)
         if self._between_tasks:
             self._session.new_task()
             self._between_tasks = False
         decided = self._session.decide(signals)
-        probe = decided.mode == "system2" and is_drawn(decided.decision_id, self._probe_rate)
+        probe = decided.mode == "system2" and self._probe_is_due()
         document = replace(decided, probe=probe).as_dict()
         audit = {name: value for name, value in document.items() if name not in ("decision_id", "mode", "reason")}
         audit["signals"] = seen(signals)
         return Decision(mode=decided.mode, decision_id=decided.decision_id, reason=decided.reason, audit=audit)
+
+    def _probe_is_due(self) -> bool:
+        """Say whether the latest System 2 decision is one of the share; counted over the namespace, for a solve is too short."""
+        library = self._tools.service.library(self._namespace)
+        count = library.deliberated if library is not None else 0
+        return int(count * self._probe_rate) > int((count - 1) * self._probe_rate)
 
     def report(self, decision: Decision, outcome: Outcome, *, rework: bool = False) -> Mapping[str, Any]:
         """Teach the library a fact; return what it made of it, for the journal."""
@@ -151,7 +162,7 @@ class LearnedJudgement:
 class ForcedJudgement:
     """Fulfils `booster.attempt.Judgement` for a solve whose `scheduler` setting decides: asks nothing and teaches nothing."""
 
-    def decide(self, signals: Signals) -> Decision:
+    def decide(self, signals: Signals, *, noticed: bool) -> Decision:
         """Never called: the setting decides."""
         raise NotImplementedError("the scheduler setting decides")
 
@@ -177,12 +188,3 @@ def costs_of(config: Config) -> Costs:
     System 2 draws `numCandidates` of them; of one alone it asks the strong model, which counts as two.
     """
     return Costs(cheap=1.0, deep=float(max(2, config.num_candidates)))
-
-
-def is_drawn(decision_id: str, rate: float) -> bool:
-    """Say whether a decision belongs to a share of all.
-
-    Drawn by its id and not by a counter: a solve is too short to count in, and a resumed one must draw the same again.
-    """
-    digest = blake2b(decision_id.encode(), digest_size=8).digest()
-    return int.from_bytes(digest) < rate * 2**64

@@ -35,8 +35,8 @@ class Purse(Protocol):
 class Judgement(Protocol):
     """What the loop needs of the scheduler."""
 
-    def decide(self, signals: Signals) -> Decision:
-        """Return how much thought the step deserves."""
+    def decide(self, signals: Signals, *, noticed: bool) -> Decision:
+        """Return how much thought the step deserves; `noticed`: a cheap attempt that fails would be told from one that does."""
 
     def report(self, decision: Decision, outcome: Outcome, *, rework: bool = False) -> Mapping[str, Any]:
         """Learn from a verified fact; return what it taught, for the journal."""

@@ -6,7 +6,7 @@ Four scalars in [0, 1], all computed from facts that the session holds, and one 
 import math
 from collections.abc import Sequence
 
-from booster.session import Session
+from booster.session import Granularity, Session
 from scheduler.types import Outcome, Signals
 from verifier.answers import vote_key
 from verifier.heuristic import near_repeat
@@ -101,6 +101,11 @@ def probed(session: Session, candidates: Sequence[Candidate], *, heard: bool, se
     if cheap.passed_checks or _is_answer(cheap, settled):
         return "s2_probe_pass"
     return "s2_done" if settled is None or cheap.proposal.answer is None else "s2_probe_fail"
+
+
+def is_noticed(session: Session, granularity: Granularity) -> bool:
+    """Say whether a cheap attempt that fails can be told from one that does: a check of the user looks at it."""
+    return any(check.target == granularity for check in session.problem.checks)
 
 
 def failed(session: Session, winner: Candidate | None) -> bool:

@@ -26,7 +26,7 @@ from booster.session import (
     StopReason,
     advance,
 )
-from booster.signals import failed, outcome_of, probed, signals
+from booster.signals import failed, is_noticed, outcome_of, probed, signals
 from scheduler.types import Outcome
 from verifier.answers import vote_key
 from verifier.types import Candidate, Score
@@ -140,14 +140,14 @@ async def give_up(session: Session, parts: Parts) -> Session:
 async def _open(session: Session, parts: Parts, given: Sequence[Candidate]) -> tuple[Session, Opened]:
     if session.opened is not None and not given:
         return session, session.opened
-    decision = _decide(session, parts, given)
     granularity: Granularity = "step" if given else _granularity(session)
-    probe = bool(decision.audit.get("probe")) and _can_probe(session, granularity, parts)
+    decision = _decide(session, granularity, parts, given)
+    probe = decision.mode == "system2" and bool(decision.audit.get("probe")) and _can_probe(session, granularity, parts)
     opened = Opened(iteration=session.iteration + 1, granularity=granularity, decision=decision, probe=probe)
     return await parts.record(session, ("iteration_opened", encode(opened))), opened
 
 
-def _decide(session: Session, parts: Parts, given: Sequence[Candidate]) -> Decision:
+def _decide(session: Session, granularity: Granularity, parts: Parts, given: Sequence[Candidate]) -> Decision:
     if given:
         return Decision(mode="system2", forced=True, reason="the caller proposed the candidates")
     match session.config.scheduler:
@@ -156,7 +156,8 @@ def _decide(session: Session, parts: Parts, given: Sequence[Candidate]) -> Decis
         case "system2" | "seed" as setting:
             return Decision(mode="system2", forced=True, reason=f"the scheduler setting is {setting}")
         case _:
-            return parts.judgement.decide(signals(session, parts.purse.used_share()))
+            seen = signals(session, parts.purse.used_share())
+            return parts.judgement.decide(seen, noticed=is_noticed(session, granularity))
 
 
 def _can_probe(session: Session, granularity: Granularity, parts: Parts) -> bool:

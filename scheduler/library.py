@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler.errors import StateError
-from scheduler.experience import Experience
+from scheduler.experience import Decided, Experience
 from scheduler.policy import Policy
 from scheduler.session import Session
 
@@ -65,6 +65,8 @@ class Library:
         """Experiences since the last save: (session id, experience), oldest first."""
         self.applied: dict[str, int] = {}
         """Per session: how many of its experiences the library contains."""
+        self.deliberated = 0
+        """Decisions for System 2 since the beginning, for callers who probe a share of them."""
         self._blank = policy.dump()
         self._tracks: dict[str, dict[str, Any]] = {}
         """What each session believed when the library was last saved or loaded."""
@@ -90,6 +92,7 @@ class Library:
     def note(self, session_id: str, experience: Experience) -> None:
         """Enter what a session has just taught."""
         self.log.append((session_id, experience))
+        self._count(experience)
         self.applied[session_id] = self.applied.get(session_id, 0) + 1
 
     def snapshot(self) -> Snapshot:
@@ -101,6 +104,7 @@ class Library:
             "policy": self.policy.name,
             "library": self.policy.dump(),
             "applied": {name: self.applied[name] for name in kept},
+            "deliberated": self.deliberated,
         }
         tracks = {name: session.dump_track() for name, session in self.sessions.items()}
         return Snapshot(self.rev, document, len(self.log), tracks)
@@ -123,7 +127,7 @@ class Library:
         applied = {name: count for name, count in self.applied.items() if name in self.sessions}
         if stored is None:
             self.policy.restore(self._blank)
-            self.rev, self.applied = 0, {}
+            self.rev, self.applied, self.deliberated = 0, {}, 0
         else:
             self._load(stored)
         self.applied = {**self.applied, **applied}
@@ -131,6 +135,7 @@ class Library:
             session.restore_track(self._tracks.get(name))
         closed: dict[str, Any] = {}
         for name, experience in self.log:
+            self._count(experience)
             if name in self.sessions:
                 self.sessions[name].observe_again(experience)
             else:
@@ -138,11 +143,15 @@ class Library:
                     closed[name] = self.policy.track()
                 self.policy.observe(closed[name], experience)
 
+    def _count(self, experience: Experience) -> None:
+        self.deliberated += isinstance(experience, Decided) and experience.mode == "system2"
+
     def _load(self, stored: Stored) -> None:
         document = stored.document
         try:
             version, policy, library = document["version"], document["policy"], document["library"]
             applied = {str(name): int(count) for name, count in document["applied"].items()}
+            deliberated = int(document.get("deliberated", 0))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise StateError(f"namespace {self.namespace!r} is damaged: {error!r}") from error
         if version != STATE_VERSION:
@@ -155,4 +164,4 @@ class Library:
                 "use another namespace, or reset this one"
             )
         self.policy.restore(library)
-        self.rev, self.applied = stored.rev, applied
+        self.rev, self.applied, self.deliberated = stored.rev, applied, deliberated

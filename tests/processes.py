@@ -42,7 +42,12 @@ def simulated_model(*options: str) -> Iterator[Model]:
 
 def environment(home: Path, **variables: str) -> dict[str, str]:
     """Return the environment of a user who has configured nothing but these variables."""
-    plain = {"PATH": os.environ["PATH"], "HOME": str(home), "BOOSTER_HOME": str(home / "state"), "PYTHONPATH": str(ROOT)}
+    plain = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "BOOSTER_HOME": str(home / "state"),
+        "PYTHONPATH": str(ROOT),
+    }
     return {**plain, **variables}
 
 
@@ -56,7 +61,14 @@ def booster(
 ) -> "subprocess.CompletedProcess[str]":
     """Run the `booster` command to its end."""
     return subprocess.run(
-        command(*arguments), env=dict(env), cwd=cwd, input=stdin, capture_output=True, text=True, timeout=120, check=False
+        command(*arguments),
+        env=dict(env),
+        cwd=cwd,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
 
 

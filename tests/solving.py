@@ -127,7 +127,7 @@ class AJudgement:
         self.reported: list[tuple[str, bool]] = []
         self.successes: list[bool] = []
 
-    def decide(self, signals: Signals) -> Decision:
+    def decide(self, signals: Signals, *, noticed: bool) -> Decision:
         """See `booster.parts.Judgement`."""
         return self.decision
 

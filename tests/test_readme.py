@@ -36,7 +36,9 @@ def test_the_command_lines_of_the_readme_are_understood(tmp_path: Path) -> None:
     with simulated_model("--accuracy", "1") as model:
         for line in lines:
             words = re.findall(r'"[^"]*"|\S+', line)[1:]
-            done = booster(*(word.strip('"') for word in words), "-q", env=configured(tmp_path, model.base_url), cwd=tmp_path)
+            done = booster(
+                *(word.strip('"') for word in words), "-q", env=configured(tmp_path, model.base_url), cwd=tmp_path
+            )
             assert done.returncode in (0, 4), (line, done.stderr)
 
 
@@ -69,6 +71,8 @@ async def test_the_quickstart_call_writes_the_file(tmp_path: Path) -> None:
 
 async def start(command: str, arguments: list[str], folder: Path) -> None:
     assert command == "booster", "the name of the installed command"
-    server = StdioServerParameters(command=sys.executable, args=["-m", "booster", *arguments], env=environment(folder), cwd=folder)
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "booster", *arguments], env=environment(folder), cwd=folder
+    )
     async with Client(server) as client:
         assert "solve" in {tool.name for tool in (await client.list_tools()).tools}

@@ -147,7 +147,8 @@ def learning(axes: "Axes", data: Data) -> None:
     size = curve["tasksPerBatch"]
     for series in curve["series"]:
         ends = [size * (i + 1) for i in range(len(series["mean"]))]
-        axes.plot(ends, series["mean"], label=series["label"], **line_style(series["arm"]))
+        label = series["label"] + (", ± sd" if series["arm"] == "regime" else "")
+        axes.plot(ends, series["mean"], label=label, **line_style(series["arm"]))
         if series["arm"] == "regime":
             low = [max(0.0, m - s) for m, s in zip(series["mean"], series["sd"], strict=True)]
             high = [m + s for m, s in zip(series["mean"], series["sd"], strict=True)]
@@ -258,7 +259,8 @@ def _frontier(index: int, *, legend: bool = False) -> Callable[["Axes", Data], N
         axes.plot(xs, ys, label=f"{part['label']}, thresholds {low:g} to {high:g}", **line_style("regime"))
         for point in part["rivals"]:
             axes.scatter(point["cost"], point["mishandled"], label=point["label"], **point_style(point["arm"]))
-        axes.set_ylim(bottom=-0.03 * max(point["mishandled"] for point in part["rivals"]))
+        top = max(point["mishandled"] for point in part["rivals"])
+        axes.set_ylim(-0.03 * top, (1.5 if legend else 1.06) * top)
         axes.grid()
         axes.set_xlabel("total cost (System 1 steps)")
         axes.set_ylabel("critical steps mishandled")

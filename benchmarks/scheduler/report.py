@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from statistics import mean, stdev
 
-from benchmarks.scheduler import latency
-from benchmarks.scheduler.load import SESSIONS, Load
+from benchmarks.scheduler import latency, load
 from benchmarks.scheduler.metrics import paired
 from benchmarks.scheduler.published import (
     DEEP,
@@ -57,12 +56,11 @@ def page(
     answers: Sequence[Answer],
     seed53: tuple[Sequence[dict[str, float]], Sequence[dict[str, float]]],
     *,
-    heavy: Load,
     seeds: int,
 ) -> str:
     """Return the whole page."""
     introduction = (
-        f"Written by `booster-bench scheduler`; {seeds} seeds unless said otherwise. Regret is cost above an oracle "
+        f"Written by `python -m benchmarks.scheduler`; {seeds} seeds unless said otherwise. Regret is cost above an oracle "
         "that knows which steps are critical. Costs and misses are by the truth, never by what the arm was told. "
         "`bayes-filter` knows the rules and infers which one is at work from the truth of every step; `knows-regime` "
         "knows that too: no learner can be expected below them.\n"
@@ -98,7 +96,7 @@ def page(
             [[a.question, a.policy, a.numbers, "yes" if a.passed else "**no**"] for a in answers],
         ),
         "## Latency\n",
-        _latency(heavy),
+        _latency(),
     ]
     return "\n".join(parts)
 
@@ -208,7 +206,7 @@ def _ablations(results: Results, ablations: Results) -> str:
     return f"Seeds 0 to {n - 1}.\n\n" + table(["environment", *arms], body, arms=arms)
 
 
-def _latency(heavy: Load) -> str:
+def _latency() -> str:
     plain = latency.plain_call()
     body = []
     for regimes in (1, 3, 6):
@@ -217,9 +215,11 @@ def _latency(heavy: Load) -> str:
             [str(m.regimes), str(m.challengers), f"{m.decide:.0f}", f"{m.report:.0f}", f"{m.decide / plain:.0f}x"]
         )
     words = f"Medians in microseconds on {latency.machine()}; a plain function call takes {plain:.3f}.\n\n"
+    heavy = load.measure()
     more = (
         f"\nThrough an in-process MCP session with a file store, `decide_step` takes {heavy.p50_ms:.1f} ms (median) and "
-        f"{heavy.p99_ms:.1f} ms (p99); {SESSIONS} sessions, each with a library of its own, take {heavy.memory_mb:.0f} MB.\n"
+        f"{heavy.p99_ms:.1f} ms (p99, wanted < {load.P99_LIMIT_MS:.0f}); {load.SESSIONS} sessions, each with a library of its "
+        f"own, take {heavy.memory_mb:.0f} MB (wanted < {load.MEMORY_LIMIT_MB:.0f}).\n"
     )
     return words + _plain_table(["regimes", "challengers", "decide", "report", "decide / plain call"], body) + more
 

@@ -22,7 +22,9 @@ app.command("solve")(solve.solve)
 app.command("serve")(serve.serve)
 app.command("doctor")(doctor.doctor)
 app.add_typer(sessions.app, name="sessions", help="Look at journalled sessions, go on with them, or delete them.")
-app.add_typer(scheduler.app, name="scheduler", help="Look at what the scheduler has learnt, move it, or serve it alone.")
+app.add_typer(
+    scheduler.app, name="scheduler", help="Look at what the scheduler has learnt, move it, or serve it alone."
+)
 
 
 @app.callback(invoke_without_command=True)

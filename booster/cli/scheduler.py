@@ -176,7 +176,9 @@ async def _relived(journal: Any, namespace: str, sessions: int) -> Any:
     """Return the scheduler's view of the latest solves of the namespace, oldest first."""
     from booster.experience import relived
 
-    records = [one for one in await journal.sessions(limit=sessions) if one.spec["config"].get("namespace") == namespace]
+    records = [
+        one for one in await journal.sessions(limit=sessions) if one.spec["config"].get("namespace") == namespace
+    ]
     loaded = [await journal.load(one.id) for one in reversed(records)]
     return relived([(event.type, event.data) for event in record.events] for record in loaded)
 
@@ -188,7 +190,9 @@ def _exported(file: str) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"FILE: {printable(file)} cannot be read as JSON: {error}", field="FILE") from error
     if not isinstance(document, dict):
-        raise UsageError(f"FILE: {printable(file)} holds no library that `booster scheduler export` wrote", field="FILE")
+        raise UsageError(
+            f"FILE: {printable(file)} holds no library that `booster scheduler export` wrote", field="FILE"
+        )
     return document
 
 

@@ -45,7 +45,9 @@ async def _served(folder: str, *command: str) -> Any:
         "BOOSTER_HOME": folder,
         "BOOSTER_PROVIDER": "heuristic",
     }
-    server = StdioServerParameters(command=sys.executable, args=["-m", "booster", *command], env=environment, cwd=folder)
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "booster", *command], env=environment, cwd=folder
+    )
     async with Client(server) as client:
         yield client
 

@@ -21,8 +21,8 @@ from booster.server import arguments, results, tools
 from booster.server.clients import note_clients
 from booster.server.door import Door
 from booster.server.failures import explained, failed
-from scheduler.server import register
 from booster.version import DISTRIBUTION, installed_version
+from scheduler.server import register
 
 NAME: Final = DISTRIBUTION
 

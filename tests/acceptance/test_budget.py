@@ -62,7 +62,9 @@ async def test_retries_count_like_any_other_call(tmp_path: Path, config: dict[st
 async def test_a_reask_after_an_unreadable_list_counts_too(tmp_path: Path) -> None:
     fault = Fault(kind="null_content", roles=("steps",))
     async with SimulatedServer(SimulatedModel(faults=(fault,))) as server:
-        result = await solved(tmp_path, server.base_url, Budget(calls=3), {"granularity": "step", "scheduler": "system2"})
+        result = await solved(
+            tmp_path, server.base_url, Budget(calls=3), {"granularity": "step", "scheduler": "system2"}
+        )
 
         assert result.usage["calls"] == server.requests == 3
     asked = [item["stepKey"] for item in result.diagnostics["failures"]]

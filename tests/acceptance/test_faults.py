@@ -211,7 +211,9 @@ def test_a_solve_by_steps_goes_on_after_faults_of_every_kind_and_counts_them_all
         "drop:indices=8",
     )
     with simulated_model("--accuracy", "1", *(part for kind in kinds for part in ("--fault", kind))) as model:
-        env = configured(tmp_path, model.base_url, BOOSTER_GRANULARITY="step", BOOSTER_SCHEDULER="system2", LOCAL_API_KEY=CANARY)
+        env = configured(
+            tmp_path, model.base_url, BOOSTER_GRANULARITY="step", BOOSTER_SCHEDULER="system2", LOCAL_API_KEY=CANARY
+        )
         done = booster("solve", TASK.task, "--json", env=env, cwd=tmp_path)
 
         result = document(done)

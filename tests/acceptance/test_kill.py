@@ -11,7 +11,9 @@ from random import Random
 from typing import Any
 
 from booster.journal import open_journal
+from booster.scheduler_store import JournalStore
 from providers.simulated import demo_tasks
+from scheduler.library import Library
 from scheduler.registry import make_policy
 from scheduler.session import Session
 from scheduler.types import Signals
@@ -179,14 +181,21 @@ def outcomes(run: Run) -> list[str]:
 
 async def teach_to_think_little(home: Path) -> None:
     """Leave a library behind that has seen cheap answers hold, so that the next solve begins with one."""
-    policy = make_policy("auction")
-    session = Session(policy)
+    library = Library("default", make_policy("regime"))
+    session = Session(library.policy)
     for _ in range(40):
         decision = session.decide(Signals(criticality_hint=0.6, difficulty_hint=0.6, progress=0.0))
         session.report(decision.decision_id, "s1_pass")
     (home / "state").mkdir(parents=True)
     async with open_journal(f"sqlite:///{home / 'state' / 'booster.db'}") as journal:
-        await journal.save_state("default", None, {"policy": "auction", "library": policy.dump()})
+        await JournalStore(journal).write("default", library.snapshot().document, rev=0)
+
+
+async def learnt(home: Path) -> tuple[int, int]:
+    """Return how many labels the saved library has learnt from, and its revision."""
+    async with open_journal(f"sqlite:///{home / 'state' / 'booster.db'}") as journal:
+        stored = await JournalStore(journal).read("default")
+    return (0, 0) if stored is None else (int(stored.document["library"]["nLabels"]), stored.rev)
 
 
 async def test_twenty_kills_of_a_solve_lose_nothing_and_repeat_only_what_was_in_flight(tmp_path: Path) -> None:
@@ -264,3 +273,29 @@ async def test_a_kill_in_an_escalated_iteration_keeps_the_cheap_attempt_too(tmp_
         assert pooled(killed) == pooled(whole)
         assert outcomes(killed) == outcomes(whole) == ["s1_fail"]
     assert any(kind == "escalated" for kind, _ in runs[-1].before.events)
+    for number in range(4):
+        assert (await learnt(tmp_path / str(number)))[0] == 41, "40 of them were there before"
+
+
+async def test_kills_all_over_a_solve_lose_no_label_and_learn_none_twice(tmp_path: Path) -> None:
+    """Between decision and report, between report and save, after the save: the library has exactly one label a report."""
+    knobs = {
+        "BOOSTER_GRANULARITY": "answer", "BOOSTER_ITERATIONS": "3", "BOOSTER_PROBE_RATE": "1", "BOOSTER_CANDIDATES": "2",
+    }  # fmt: skip
+    arguments = ["--check", f"equals:{TASK.answer}"]
+
+    async def solve(number: int, point: Point | None) -> Run:
+        return await run(tmp_path / str(number), model, knobs, point, arguments, expected=4, parameters={})
+
+    with simulated_model("--latency", "0.03", "--accuracy", "0") as model:
+        whole = await solve(0, None)
+        last = len(whole.conversations)
+        points = [Point(request=number, delay=0.032 * (number % 2)) for number in range(1, last)]
+        runs = await killed_at(points, lambda number, point: solve(1 + number, point))
+
+    assert len(outcomes(whole)) == 3
+    assert {"s1_fail", "s2_probe_fail"} >= set(outcomes(whole))
+    assert (await learnt(tmp_path / "0"))[0] == 3
+    for number, killed in enumerate(runs, 1):
+        assert outcomes(killed) == outcomes(whole), str(killed.point)
+        assert (await learnt(tmp_path / str(number)))[0] == 3, str(killed.point)

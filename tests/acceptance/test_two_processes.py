@@ -1,5 +1,6 @@
 """Two processes on one journal file: they lose nothing of each other, take nothing from each other, and see each other."""
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -8,7 +9,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from booster.journal import open_journal
+from booster.scheduler_store import JournalStore
 from providers.simulated import demo_tasks
+from scheduler.library import Stored
 from tests.acceptance.journal_file import kept_session, kept_sessions
 from tests.processes import Model, booster, command, configured, document, simulated_model
 
@@ -66,6 +70,35 @@ def test_two_solves_at_once_on_one_new_journal_lose_nothing(tmp_path: Path) -> N
         assert session.status == "done"
         assert session.steps == [step["text"] for step in result["steps"]]
         assert len(session.keys("done")) == result["usage"]["calls"]
+
+
+def test_two_solves_at_once_in_one_namespace_lose_nothing_that_they_taught(tmp_path: Path) -> None:
+    """Each of three pairs of processes saves the library while the other learns."""
+    arguments = ["--check", f"equals:{TASK.answer}", "--json", "-q"]
+    with simulated_model("--latency", "0.02", "--accuracy", "0") as model:
+        env = configured(
+            tmp_path, model.base_url, BOOSTER_GRANULARITY="answer", BOOSTER_ITERATIONS="2", BOOSTER_PROBE_RATE="1"
+        )
+        for _ in range(3):
+            running = [
+                subprocess.Popen(
+                    command("solve", TASK.task, *arguments), env=env, cwd=tmp_path, stdout=subprocess.DEVNULL
+                )
+                for _ in range(2)
+            ]
+            assert [process.wait(timeout=60) for process in running] == [4, 4]
+
+    reported = [data for kept in kept_sessions(tmp_path) for kind, data in kept.events if kind == "reported"]
+    labels = [data["label"] for data in reported if data["label"] is not None]
+
+    async def library() -> Stored | None:
+        async with open_journal(f"sqlite:///{tmp_path / 'state' / 'booster.db'}") as journal:
+            return await JournalStore(journal).read("default")
+
+    stored = asyncio.run(library())
+    assert len(labels) == 12
+    assert stored is not None
+    assert stored.document["library"]["nLabels"] == 12
 
 
 def test_a_session_that_a_living_process_works_on_cannot_be_taken_from_it(tmp_path: Path) -> None:

@@ -6,14 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from booster.codec import encode
 from booster.experience import Event, lived_through
 from booster.journal import MemoryJournal
 from booster.journal.errors import JournalError, StateConflict
-from booster.judgement import LearnedJudgement, SharedScheduler, costs_of, is_drawn
+from booster.judgement import LearnedJudgement, SharedScheduler, costs_of
 from booster.scheduler_store import JournalStore
 from booster.session import Session
 from scheduler.library import FOREIGN_CAP, Library
@@ -47,7 +45,7 @@ class Solve:
 
     def decide(self) -> "Solve":
         """Decide a step."""
-        decision = self.judgement.decide(SEEN)
+        decision = self.judgement.decide(SEEN, noticed=True)
         self.events.append(("iteration_opened", encode(opened("step", decision))))
         self.decision = decision
         return self
@@ -93,7 +91,7 @@ async def test_what_one_process_learnt_the_next_one_knows() -> None:
 
     later = await Solve(journal, "ses_2").open()
 
-    assert (await labels(journal), later.judgement.decide(SEEN).audit["n_labels"]) == (5, 5)
+    assert (await labels(journal), later.judgement.decide(SEEN, noticed=True).audit["n_labels"]) == (5, 5)
 
 
 async def test_two_processes_on_one_namespace_lose_nothing() -> None:
@@ -272,19 +270,34 @@ async def test_a_new_namespace_begins_with_regimes_and_thinks_little_until_it_ha
     assert solve.decision.mode == "system2"
 
 
-@given(st.floats(0, 1), st.integers(0, 10**6))
-def test_a_share_of_decisions_is_drawn_by_their_ids(rate: float, number: int) -> None:
-    name = f"ses.{number}"
+@pytest.mark.parametrize(("rate", "probes"), [(0.0, 0), (0.05, 5), (0.25, 25), (1.0, 100)])
+async def test_the_share_of_probed_decisions_is_exact_over_the_solves_of_a_namespace(rate: float, probes: int) -> None:
+    """A solve is too short to count in; so is a process."""
+    journal = MemoryJournal()
+    await JournalStore(journal).write(
+        "default", Library("default", make_policy("always-s2")).snapshot().document, rev=0
+    )
+    asked = 0
+    for number in range(50):
+        solve = await Solve(journal, f"ses_{number}", probeRate=rate).open()
+        for _ in range(2):
+            asked += solve.decide().report("s2_done").decision.audit["probe"]
+        await solve.end().save()
 
-    assert is_drawn(name, rate) == is_drawn(name, rate)
-    assert not is_drawn(name, 0.0)
-    assert is_drawn(name, 1.0)
+    assert asked == probes
 
 
-def test_the_share_of_drawn_decisions_is_the_rate() -> None:
-    drawn = sum(is_drawn(f"ses_{solve}.{step}", 0.05) for solve in range(2000) for step in range(5))
+async def test_where_no_failure_would_be_noticed_nothing_is_left_to_intuition() -> None:
+    journal = MemoryJournal()
+    solve = await Solve(journal, "ses_1").open()
+    for _ in range(30):
+        solve.decide().report("s1_pass")
 
-    assert abs(drawn / 10_000 - 0.05) < 0.01
+    assert solve.judgement.decide(SEEN, noticed=True).mode == "system1"
+    for _ in range(300):
+        solve.decision = solve.judgement.decide(SEEN, noticed=False)
+        assert solve.decision.mode == "system2"
+        solve.report("s2_done")
 
 
 def test_system_2_costs_as_many_candidates_as_it_draws() -> None:

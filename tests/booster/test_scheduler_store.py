@@ -10,7 +10,12 @@ from booster.redact import Redactor
 from booster.scheduler_store import PIECE, JournalStore
 from scheduler.errors import InvalidInputError, StateError, StoreConflictError
 
-DOCUMENT = {"version": 1, "policy": "regime", "library": {"packed": ["AIza" + "x" * 200], "mu": 1.0}, "applied": {"s": 3}}
+DOCUMENT = {
+    "version": 1,
+    "policy": "regime",
+    "library": {"packed": ["AIza" + "x" * 200], "mu": 1.0},
+    "applied": {"s": 3},
+}
 
 
 async def test_what_was_written_is_read_and_counted() -> None:

@@ -4,12 +4,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from booster.session import Problem
-from booster.signals import disagreement, failed, outcome_of, signals
+from booster.signals import disagreement, failed, is_noticed, outcome_of, signals
 from tests.builders import a_candidate, a_check, a_session, an_answer
 from verifier.types import Check
 
 
-@given(st.text(min_size=1), st.lists(st.text(min_size=1), max_size=8), st.lists(st.sampled_from([None, "1", "2"])), st.floats(0, 1))
+@given(
+    st.text(min_size=1),
+    st.lists(st.text(min_size=1), max_size=8),
+    st.lists(st.sampled_from([None, "1", "2"])),
+    st.floats(0, 1),
+)
 def test_signals_lie_between_0_and_1(task: str, steps: list[str], answers: list[str | None], spent: float) -> None:
     session = a_session(task, steps=steps, answers=tuple(an_answer(answer) for answer in answers))
 
@@ -58,6 +63,31 @@ def test_a_cheap_step_passes_only_where_a_check_held() -> None:
     assert outcome_of(session, a_candidate("Other", checks=[a_check("fail")]), intuition=True) == "s1_fail"
     assert outcome_of(session, a_candidate("Fill the jug"), intuition=True) == "s1_fail"
     assert outcome_of(session, None, intuition=True) == "s1_fail"
+
+
+def test_a_cheap_answer_passes_where_it_is_the_one_that_settled_the_task() -> None:
+    session = a_session()
+
+    assert outcome_of(session, a_candidate(answer="42"), intuition=True, settled="42.0") == "s1_pass"
+    assert outcome_of(session, a_candidate(answer="42"), intuition=True, settled=None) == "s1_unchecked"
+    assert outcome_of(session, a_candidate(answer="42"), intuition=True, escalated=True) == "s1_fail"
+    assert outcome_of(session, a_candidate(answer="42"), intuition=True, escalated=True, heard=False) == "s1_unchecked"
+
+
+def test_a_cheap_attempt_that_fails_is_noticed_where_a_check_of_its_kind_looks_at_it() -> None:
+    session = a_session(problem=Problem(task="t", checks=(Check(kind="equals", value="42", id="check1"),)))
+
+    assert is_noticed(session, "answer")
+    assert not is_noticed(session, "step")
+    assert not is_noticed(a_session(), "answer")
+
+
+def test_the_size_of_a_task_spreads_over_the_whole_range() -> None:
+    hints = [signals(a_session("x" * size), 0).difficulty_hint for size in (1, 40, 894, 20_000, 400_000)]
+
+    assert hints[:2] == [0, 0]
+    assert abs(hints[2] - 0.5) < 0.01
+    assert hints[3:] == [1, 1]
 
 
 def test_a_deep_step_brings_no_label() -> None:

@@ -1,6 +1,7 @@
 """The loop: what it spends, what it stops at, and what it may claim."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -256,6 +257,127 @@ def test_a_task_that_was_not_tried_to_the_end_is_no_failure_for_the_scheduler() 
     judgement = AJudgement()
     looped(None, a_session(), judgement=judgement)
     assert judgement.successes == []
+
+
+# The probe beside System 2
+
+FORTY_TWO = answer("42")
+PROBING = Decision(mode="system2", decision_id="ses_1.1", audit={"probe": True})
+
+
+def probed(
+    cheap: Line, deep: Line | Callable[[Call], Line] = FORTY_TWO, **options: Any
+) -> tuple[list[str], AJudgement, Session, Told]:
+    """Run one iteration of System 2 that asks for a probe; return step keys, what was reported, and the session."""
+    judgement = AJudgement(PROBING)
+    checks = options.pop("checks", ())
+    config = {"granularity": "answer", "iterations": 1, "numCandidates": 3, **options.pop("config", {})}
+    session = a_session(config=config, problem=replace(a_session().problem, checks=checks))
+
+    def script(call: Call) -> Line:
+        if "/probe/" in call.step_key:
+            return cheap
+        return deep(call) if callable(deep) else deep
+
+    ended, calls, told = looped(script, session, judgement=judgement, **options)
+    return [call.step_key for call in calls], judgement, ended, told
+
+
+@pytest.mark.parametrize(
+    ("cheap", "outcome"),
+    [
+        (answer("42"), "s2_probe_pass"),
+        (answer("42.0"), "s2_probe_pass"),
+        (answer("7"), "s2_probe_fail"),
+        ("Hmm.", "s2_probe_fail"),
+        (FAILING, "s2_done"),
+    ],
+)
+def test_a_probe_shows_whether_the_cheap_answer_would_have_done(cheap: Line, outcome: str) -> None:
+    keys, judgement, ended, _ = probed(cheap)
+
+    assert sorted(keys) == ["it1/probe/answer", "it1/s2/answer1", "it1/s2/answer2", "it1/s2/answer3"]
+    assert judgement.reported == [(outcome, False)]
+    assert {pooled.key for pooled in ended.answers} == {f"it1/s2/answer{number}" for number in (1, 2, 3)}
+
+
+def test_a_probe_is_a_call_of_its_own_role_to_the_fast_model() -> None:
+    judgement = AJudgement(PROBING)
+    session = a_session(
+        config={
+            "granularity": "answer",
+            "iterations": 1,
+            "fastModel": "quick",
+            "strongModel": "slow",
+            "numCandidates": 2,
+        }
+    )
+
+    _, calls, told = looped(scripted(answer=answer("42")), session, judgement=judgement)
+
+    assert sorted((call.role, call.model) for call in calls) == [
+        ("generate", "slow"), ("generate", "slow"), ("probe", "quick")
+    ]  # fmt: skip
+    assert told[0][1]["probe"] is True
+
+
+def test_where_system_2_settles_nothing_a_probe_tells_nothing() -> None:
+    numbers = iter("123")
+    _, judgement, _, _ = probed(answer("1"), lambda call: answer(next(numbers)))
+
+    assert judgement.reported == [("s2_done", False)]
+
+
+def test_a_probe_that_holds_the_check_is_not_thrown_away() -> None:
+    """It is paid for, and System 2 brought nothing better."""
+    checks = (Check(kind="equals", value="42", id="c"),)
+    _, judgement, ended, _ = probed(answer("42"), answer("7"), checks=checks)
+
+    assert judgement.reported == [("s2_probe_pass", False)]
+    assert ended.conclusion is not None
+    assert (ended.conclusion.answer, ended.conclusion.answer_status) == ("42", "verified")
+
+
+@pytest.mark.parametrize(("calls", "asked"), [(4, False), (5, True), (None, True)])
+def test_a_probe_takes_neither_a_siblings_call_nor_the_last_one(calls: int | None, asked: bool) -> None:
+    keys, _, _, _ = probed(answer("42"), calls=calls)
+
+    assert ("it1/probe/answer" in keys) is asked
+    assert len([key for key in keys if "/s2/" in key]) == 3
+
+
+def test_a_probe_that_hangs_costs_two_seconds_at_most_and_tells_nothing() -> None:
+    async def scenario() -> tuple[float, AJudgement]:
+        judgement = AJudgement(PROBING)
+        session = a_session(config={"granularity": "answer", "iterations": 1, "numCandidates": 3})
+        provider = ScriptedProvider(lambda call: None if "/probe/" in call.step_key else answer("42"))
+        await solve(session, some_parts(provider, judgement=judgement))
+        return asyncio.get_running_loop().time(), judgement
+
+    took, judgement = run_virtual(scenario)
+
+    assert took == 2.0
+    assert judgement.reported == [("s2_done", False)]
+
+
+@pytest.mark.parametrize(("text", "outcome"), [("Pour a litre", "s2_probe_pass"), ("Pour it", "s2_probe_fail")])
+def test_a_step_is_probed_by_one_cheap_step(text: str, outcome: str) -> None:
+    checks = (Check(kind="contains", value="litre", target="step", id="c"),)
+    config = {"granularity": "step", "numCandidates": 2}
+    keys, judgement, _, _ = probed(steps(text), steps("Fill a litre", answer="4"), checks=checks, config=config)
+
+    assert sorted(keys) == ["it1/probe/steps", "it1/s2/steps"]
+    assert judgement.reported == [(outcome, False)]
+
+
+def test_an_escalated_iteration_is_not_probed() -> None:
+    """System 1 was tried itself."""
+    judgement = AJudgement(replace(CHEAP, audit={"probe": True}))
+    script = scripted(answer=lambda call: "Hmm." if "/s1/" in call.step_key else answer("42"))
+
+    _, calls, _ = looped(script, a_session(config={"iterations": 1}), judgement=judgement)
+
+    assert not [call for call in calls if "/probe/" in call.step_key]
 
 
 # The beam

@@ -66,7 +66,10 @@ def test_a_library_goes_elsewhere_and_can_be_forgotten(taught: Path, tmp_path: P
     assert json.loads(file.read_text("utf-8")) == json.loads(printed.stdout)
     assert placed == {"namespace": "elsewhere", "nPrototypes": 1}
     labels = shown(taught, "stats")["nLabels"]
-    assert (shown(tmp_path, "stats", "--namespace", "elsewhere")["nLabels"], shown(tmp_path, "stats")["nLabels"]) == (labels, 0)
+    assert (shown(tmp_path, "stats", "--namespace", "elsewhere")["nLabels"], shown(tmp_path, "stats")["nLabels"]) == (
+        labels,
+        0,
+    )
     assert shown(tmp_path, "reset", "--namespace", "elsewhere") == {"namespace": "elsewhere", "reset": True}
     assert shown(tmp_path, "reset", "--namespace", "elsewhere")["reset"] is False
     assert shown(tmp_path, "stats", "--namespace", "elsewhere")["nLabels"] == 0

@@ -163,7 +163,12 @@ def test_ctrl_c_keeps_the_state_and_resume_goes_on(tmp_path: Path) -> None:
     with simulated_model("--latency", "0.3", "--accuracy", "1") as model:
         env = configured(tmp_path, model.base_url, BOOSTER_GRANULARITY="step")
         running = subprocess.Popen(
-            command("solve", TASK.task, "--json"), env=env, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command("solve", TASK.task, "--json"),
+            env=env,
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         assert running.stderr is not None
         while '"step 1' not in running.stderr.readline().replace('what": "step', '"step'):

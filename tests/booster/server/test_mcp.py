@@ -323,7 +323,9 @@ async def test_cancel_stops_the_work_and_multi_step_goes_on_with_it(tmp_path: Pa
         opened(tmp_path, [None] * 5 + [f"Final answer: {42}"] * 20) as booster,
         connected(booster, mode) as client,
     ):
-        session = (await call(client, "solve", task="6 * 7?", checks=[CHECK], waitSeconds=1))["sessionId"]
+        deep = {"scheduler": "system2"}
+        solving = await call(client, "solve", task="6 * 7?", checks=[CHECK], config=deep, waitSeconds=1)
+        session = solving["sessionId"]
         cancelled = await call(client, "cancel", sessionId=session)
         resumed = await call(client, "multi-step", sessionId=session, iterations=2)
 

@@ -80,7 +80,7 @@ async def test_the_clients_model_is_used_where_none_is_configured(tmp_path: Path
     model = Model("Multiply.\nFinal answer: 42")
 
     async with opened(tmp_path) as booster, connected(booster, mode, sampling_callback=model) as client:
-        document = await call(client, "solve", task="6 * 7?", checks=[CHECK])
+        document = await call(client, "solve", task="6 * 7?", checks=[CHECK], config={"scheduler": "system2"})
 
     assert document["answer"] == "42"
     assert document["steps"][0]["source"] == "client"
