@@ -77,7 +77,12 @@ def test_two_solves_at_once_in_one_namespace_lose_nothing_that_they_taught(tmp_p
     arguments = ["--check", f"equals:{TASK.answer}", "--json", "-q"]
     with simulated_model("--latency", "0.02", "--accuracy", "0") as model:
         env = configured(
-            tmp_path, model.base_url, BOOSTER_GRANULARITY="answer", BOOSTER_ITERATIONS="2", BOOSTER_PROBE_RATE="1"
+            tmp_path,
+            model.base_url,
+            BOOSTER_GRANULARITY="answer",
+            BOOSTER_ITERATIONS="2",
+            BOOSTER_PROBE_RATE="1",
+            BOOSTER_NUM_CANDIDATES="5",
         )
         for _ in range(3):
             running = [
