@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 import scheduler
-from booster.config import Config
 from booster.experience import Event, begins_a_task, kept_count, lived_through, seen, taught
 from booster.journal import MemoryJournal
 from booster.scheduler_store import JournalStore, StateJournal
@@ -21,6 +20,7 @@ from booster.session import Decision, Session
 from scheduler import Costs
 from scheduler.persistence import PersistentService
 from scheduler.types import Outcome, Signals
+from verifier.tuned import FIRST_WAVE
 
 log = logging.getLogger("booster")
 
@@ -55,7 +55,7 @@ class SharedScheduler:
             events: Of its journal, oldest first.
         """
         lived, kept = lived_through(events), kept_count(events)
-        namespace, costs = session.config.namespace, costs_of(session.config)
+        namespace, costs = session.config.namespace, costs_of(session)
         tools = self._kept
         try:
             await tools.resume_session(session.id, namespace, lived, saved=kept, costs=costs)
@@ -182,9 +182,11 @@ class ForcedJudgement:
         """Leave nothing."""
 
 
-def costs_of(config: Config) -> Costs:
+def costs_of(session: Session) -> Costs:
     """Return what the two modes cost, in cheap candidates.
 
-    System 2 draws `numCandidates` of them; of one alone it asks the strong model, which counts as two.
+    System 2 draws `numCandidates` of them where it draws all at once, else it seldom needs more than the first wave; of one
+    alone it asks the strong model, which counts as two.
     """
-    return Costs(cheap=1.0, deep=float(max(2, config.num_candidates)))
+    drawn = session.config.num_candidates if session.at_once else FIRST_WAVE
+    return Costs(cheap=1.0, deep=float(max(2, drawn)))

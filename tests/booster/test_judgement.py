@@ -301,5 +301,6 @@ async def test_where_no_failure_would_be_noticed_nothing_is_left_to_intuition() 
 
 
 def test_system_2_costs_as_many_candidates_as_it_draws() -> None:
-    assert costs_of(a_session(config={"numCandidates": 7}).config).deep == 7
-    assert costs_of(a_session(config={"numCandidates": 1}).config).deep == 2
+    assert costs_of(a_session(config={"numCandidates": 7}, at_once=True)).deep == 7
+    assert costs_of(a_session(config={"numCandidates": 1}, at_once=True)).deep == 2
+    assert costs_of(a_session(at_once=False)).deep == 3
