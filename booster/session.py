@@ -42,6 +42,8 @@ class Problem:
     """Executable checks given by the user."""
     expected_answer_format: str = ""
     """In words, for the prompt."""
+    verbatim: bool = False
+    """True where a whole answer is asked for with the client's `messages` alone, nothing appended, and the reply itself is wanted."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -171,7 +173,8 @@ class Draw:
     """Votes of lead that ended the drawing (`waves` only)."""
     stopped: str = ""
     """`clear` (the lead was reached), `cap`, `check` (an answer held every check), `failed` (a whole wave brought nothing),
-    `unreadable` (and never an answer); of a cascade what decided: `plan`, `check`, `no-answer`, `unaffordable`, `audit`."""
+    `unreadable` (and never an answer), `prose` (messages that state nothing to vote on); of a cascade what decided: `plan`,
+    `check`, `no-answer`, `unaffordable`, `audit`."""
     tokens: int = 0
     """Of the replies that landed, prompts included."""
     cost_usd: float | None = None
@@ -405,7 +408,7 @@ _HANDLERS = {
     "concluded": _concluded,
 }
 
-INFORMING = frozenset({"resumed", "reported", "task_ended", "learnt"})
+INFORMING = frozenset({"traced", "resumed", "reported", "task_ended", "learnt"})
 """Event types that record a fact without changing the session."""
 
 EVENT_TYPES = frozenset(_HANDLERS) | INFORMING

@@ -195,6 +195,8 @@ def _worth_escalating(session: Session, opened: Opened, attempt: Attempt, choice
         return False
     if attempt.draw is not None and attempt.draw.move:
         return attempt.escalates
+    if session.problem.verbatim:  # one message was decided on: others follow only where it cannot be used
+        return attempt.heard and choice.winner is None
     if opened.granularity == "answer":  # one answer that no check speaks for is no reason to stop
         return not _stands(session, attempt).settled
     return failed(session, choice.winner)
