@@ -9,6 +9,7 @@ from typing import Any
 
 from booster.answer import Standing, conclude, ended_by_cascade, standing, standing_of
 from booster.attempt import attempt_step, attempt_with_probe, final_answer, final_key, run_beam, with_templates
+from booster.cascade import pair_of
 from booster.codec import encode
 from booster.drawing import most_samples, pooled
 from booster.metacontrol import improves, is_cut_off, react
@@ -26,7 +27,7 @@ from booster.session import (
     StopReason,
     advance,
 )
-from booster.signals import failed, is_noticed, outcome_of, probed, signals
+from booster.signals import costs_of, failed, outcome_of, probed, signals
 from scheduler.types import Outcome
 from verifier.answers import vote_key
 from verifier.types import Candidate, Score
@@ -156,8 +157,10 @@ def _decide(session: Session, granularity: Granularity, parts: Parts, given: Seq
         case "system2" | "seed" as setting:
             return Decision(mode="system2", forced=True, reason=f"the scheduler setting is {setting}")
         case _:
-            seen = signals(session, parts.purse.used_share())
-            return parts.judgement.decide(seen, noticed=is_noticed(session, granularity))
+            pair = pair_of(session.config)
+            learnt = parts.memory.state.cascade(pair.key) if pair else None
+            seen = signals(session, parts.purse.used_share(), granularity, learnt)
+            return parts.judgement.decide(seen, costs_of(session, granularity, parts.prices))
 
 
 def _can_probe(session: Session, granularity: Granularity, parts: Parts) -> bool:
