@@ -14,14 +14,15 @@ from booster.asking import (
     any_of,
     call_of,
     candidate_of,
+    checked,
     context_of,
     key_of,
     models_of,
-    verified,
 )
 from booster.drawing import draw_answers, sample
 from booster.parts import Attempt, Parts
 from booster.prompts import again_messages, answer_messages, final_messages, step_messages
+from booster.rewarding import rewarded
 from booster.search import Branch, Choice, best_head, extend_branches, open_branches
 from booster.session import Opened, PooledAnswer, Session
 from providers.errors import ProviderError
@@ -83,9 +84,13 @@ async def with_templates(session: Session, opened: Opened, attempt: Attempt, par
 async def verified_steps(
     session: Session, candidates: Sequence[Candidate], parts: Parts, branch: Sequence[str] = ()
 ) -> tuple[Candidate, ...]:
-    """Score and check candidates for the next step; `branch` holds the steps a beam assumes beyond the applied ones."""
+    """Score and check candidates for the next step; `branch` holds the steps a beam assumes beyond the applied ones.
+
+    A beam compares branches by their own scores: process rewards are paid for where a step is to be applied.
+    """
     context = replace(context_of(session), steps=(*session.step_texts, *branch))
-    return tuple([await verified(candidate, context, parts) for candidate in candidates])
+    found = tuple([await checked(candidate, context, parts) for candidate in candidates])
+    return found if branch else await rewarded(found, context, parts)
 
 
 async def run_beam(session: Session, opened: Opened, choice: Choice, parts: Parts) -> Choice:

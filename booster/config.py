@@ -27,6 +27,10 @@ ENDPOINT_VARIABLES: Final[Mapping[str, tuple[str, str, str]]] = {
 """`cerebras`, `openai`, `local` -> variables for key, model and base URL, in the order in which endpoints are asked."""
 
 
+PROCESS_REWARD_KEY: Final = "PROCESS_REWARD_API_KEY"
+"""Variable for the key of the process-reward server."""
+
+
 class Price(Options):
     """What a model charges, in US dollars per million tokens."""
 
@@ -66,6 +70,32 @@ class Process(Options):
         default=120.0, ge=1, le=3600, description="Seconds that one attempt at a model call may take"
     )
     max_concurrency: Whole = Field(default=64, ge=1, le=1024, description="Model calls in flight at once, per provider")
+    process_reward_url: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Server of a process-reward model (vLLM), which scores every step of a path; unset = none is asked",
+        json_schema_extra={"allowed": "http(s)://HOST[:PORT]"},
+    )
+    process_reward_model: ModelId | None = Field(
+        default=None,
+        description="Model that `processRewardUrl` serves; needed where that is set",
+        json_schema_extra={"allowed": "a model id without blanks"},
+    )
+    process_reward_form: Literal["pooling", "classify"] = Field(
+        default="pooling",
+        description="How that server is asked: once a path at `/pooling`, with a separator after each step, or at `/classify` "
+        "with every beginning of the path",
+    )
+    process_reward_separator: str = Field(
+        default="<extra_0>",
+        min_length=1,
+        max_length=100,
+        description="Token after each step, in the form `pooling`",
+        json_schema_extra={"allowed": "1 to 100 characters"},
+    )
+    process_reward_class: Whole = Field(
+        default=1, ge=0, le=100, description="Place of the class that means a right step, counted from 0"
+    )
     allow_code: Flag = Field(
         default=False,
         description="Whether checks may run code (`python`, `command`), in a sandbox of bubblewrap; never set by a task or a call",
@@ -252,6 +282,8 @@ base URL, is set. A secrets file that others can read is a warning, one that oth
 | endpoint | key | model | base URL |
 |---|---|---|---|
 {endpoints}
+
+`{reward_key}`: bearer token of the server at `processRewardUrl`, where it wants one.
 """
 
 
@@ -267,7 +299,9 @@ def settings_page() -> str:
         f"| `{origin.prefix}_BASE_URL`{f', else `{origin.base_url}`' if origin.base_url else ''} |"
         for origin in ORIGINS
     )
-    return _PAGE.format(config=config_table(), process=Process.table(), endpoints="\n".join(rows))
+    return _PAGE.format(
+        config=config_table(), process=Process.table(), endpoints="\n".join(rows), reward_key=PROCESS_REWARD_KEY
+    )
 
 
 if __name__ == "__main__":

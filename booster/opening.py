@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from booster.agreement import out_of_reach
 from booster.codec import encode
 from booster.errors import UsageError
 from booster.session import Budget, Problem, Session, new_session_id
@@ -51,6 +52,7 @@ def new_session(
     """
     _refuse_task(task)
     effective, warnings = settings.config.override({**(config or {}), **knobs})
+    budget = budget or Budget()
     iterations = min(effective.iterations, effective.max_steps)
     if iterations < effective.iterations:
         warnings.append(f"iterations: {effective.iterations} was cut to maxSteps, {effective.max_steps}")
@@ -61,16 +63,16 @@ def new_session(
         checks=tuple(map(_plain, parse_checks(checks))),
         expected_answer_format=expected_answer_format,
     )
-    return Session(
+    session = Session(
         id=new_session_id(),
         problem=problem,
         config=effective,
-        budget=budget or Budget(),
+        budget=budget,
         iterations=iterations,
         cut_iterations=iterations < effective.iterations,
         at_once="num_candidates" in effective.model_fields_set,
-        warnings=(*settings.warnings, *warnings),
     )
+    return replace(session, warnings=(*settings.warnings, *warnings, *out_of_reach(session)))
 
 
 def refuse_no_count(iterations: object) -> None:

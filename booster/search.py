@@ -4,6 +4,7 @@ Best-of-N: Cobbe et al. 2021, arXiv:2110.14168, section 4. Beam over partial sol
 section 3 (breadth-first variant).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -32,9 +33,19 @@ def total(candidate: Candidate) -> float:
     return candidate.score.total if candidate.score else 0.0
 
 
+def preference(candidate: Candidate) -> float:
+    """Return what opinions say for the candidate, in log odds; 0 where it was compared with none."""
+    return math.fsum(said["z"] * said["weight"] for said in candidate.opinions.values() if "z" in said)
+
+
 def rank(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Sort best first: those that fail a check last, then more passed checks, then `totalScore`; stable."""
-    return tuple(sorted(candidates, key=lambda one: (bool(one.failed_checks), -len(one.passed_checks), -total(one))))
+    """Sort best first: those that fail a check last, then more passed checks, then opinions, then `totalScore`; stable."""
+    return tuple(
+        sorted(
+            candidates,
+            key=lambda one: (bool(one.failed_checks), -len(one.passed_checks), -preference(one), -total(one)),
+        )
+    )
 
 
 def choose_step(candidates: Sequence[Candidate], steps: Sequence[str], banned: Sequence[str]) -> Choice:
@@ -74,8 +85,8 @@ def choose_answer(candidates: Sequence[Candidate], select: Literal["auto", "scor
     return Choice(winner=winner, ranked=ranked, tie=verdict.votes == verdict.runner_up)
 
 
-def _class(candidate: Candidate) -> tuple[int, float]:
-    return len(candidate.passed_checks), total(candidate)
+def _class(candidate: Candidate) -> tuple[int, float, float]:
+    return len(candidate.passed_checks), preference(candidate), total(candidate)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

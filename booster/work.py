@@ -141,16 +141,20 @@ class Worker:
         async def record(session: Session, *entries: tuple[str, Mapping[str, Any]]) -> Session:
             return self._record(run, session, entries, ledger, recorder)
 
-        async def ask(call: Call) -> Reply:
-            reply = await purse.ask(chain.ask, call, lambda: self._journal.cancel_requested(run.record.id))
-            await recorder.settled()
-            return reply
+        def paid(send: Ask) -> Ask:
+            async def ask(call: Call) -> Reply:
+                reply = await purse.ask(send, call, lambda: self._journal.cancel_requested(run.record.id))
+                await recorder.settled()
+                return reply
+
+            return ask
 
         chain = await self._wiring.chain(run.session, ledger, run.sampler)
         purse = Purse(ledger, run.session.budget)
+        memory = await self._memories.of(run.session.config.namespace)
         judgement = await self._judgement(run)
         parts = Parts(
-            ask=ask,
+            ask=paid(chain.ask),
             purse=purse,
             judgement=judgement,
             verifiers=self._verifiers,
@@ -158,7 +162,8 @@ class Worker:
             now=now,
             fallbacks=lambda: self._wiring.fallbacks(chain),
             request_timeout=self._wiring.request_timeout,
-            memory=await self._memories.of(run.session.config.namespace),
+            memory=memory,
+            reward=self._wiring.reward(run.session.config, ledger, purse, memory, paid),
             prices=self._wiring.prices,
         )
         session = await record(run.session, *events) if events else run.session
