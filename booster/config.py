@@ -5,11 +5,12 @@ requests. `docs/settings.md` is printed by `python -m booster.config`; a default
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
-from booster.options import Flag, Options, Real, Whole, read_structure
+from booster.options import Flag, Options, PerDepth, Real, Whole, read_structure, within
 from providers.endpoints import ORIGINS
 from verifier.tuned import AUDIT_RATE, CAP, LEAD, WAVE_SIZE
 
@@ -162,10 +163,17 @@ class Config(Options):
         le=1,
         description="Score, 0..1, by which a step must beat the one before it not to count as stagnation",
     )
-    beam_width: Whole = Field(
-        default=1, ge=1, le=4, description="Branches of the beam that is tried on stagnation; 1 = no beam"
+    beam_width: Annotated[PerDepth, AfterValidator(partial(within, 1, 16))] = Field(
+        default=1,
+        description="Branches of the beam that is tried on stagnation; 1 = no beam",
+        json_schema_extra={"allowed": "a whole number from 1 to 16, or a list of them, one a depth"},
     )
     beam_depth: Whole = Field(default=2, ge=1, le=4, description="Steps that a branch of the beam looks ahead")
+    value_calls: Annotated[PerDepth, AfterValidator(partial(within, 0, 8))] = Field(
+        default=0,
+        description="Times that `judgeModel` is asked how far each state of a beam leads; 0 = the scores of the steps decide",
+        json_schema_extra={"allowed": "a whole number from 0 to 8, or a list of them, one a depth"},
+    )
     allow_backtrack: Flag = Field(default=True, description="Whether the last step may be taken back")
     max_backtracks: Whole = Field(
         default=3, ge=0, le=16, description="Steps taken back before a session ends as stagnant"

@@ -14,7 +14,7 @@ from booster.codec import encode
 from booster.drawing import most_samples, pooled
 from booster.metacontrol import improves, is_cut_off, react
 from booster.parts import Attempt, Parts
-from booster.search import Choice, choose_answer, choose_step, total
+from booster.search import Choice, beam_calls, choose_answer, choose_step, total
 from booster.session import (
     Conclusion,
     Decision,
@@ -166,9 +166,8 @@ def _decide(session: Session, granularity: Granularity, parts: Parts, given: Seq
 def _can_probe(session: Session, granularity: Granularity, parts: Parts) -> bool:
     """Say whether a further call leaves System 2 all of its own, and one for the answer."""
     config, left = session.config, parts.purse.affordable()
-    beam = config.beam_width * (config.beam_depth - 1) if config.beam_width > 1 else 0
     whole = config.num_candidates if session.at_once else most_samples(session)
-    own = whole if granularity == "answer" else 2 + beam
+    own = whole if granularity == "answer" else 2 + beam_calls(config)
     return left is None or left > own + 1
 
 
@@ -235,7 +234,7 @@ def _select(session: Session, opened: Opened, attempt: Attempt) -> Choice:
 def _worth_looking_ahead(session: Session, opened: Opened, choice: Choice) -> bool:
     """A beam is tried where the best step gains nothing, carries no answer, and there is another one to take."""
     config, winner = session.config, choice.winner
-    if opened.granularity == "answer" or min(config.beam_width, config.beam_depth, len(choice.contenders)) < 2:
+    if opened.granularity == "answer" or beam_calls(config) == 0 or len(choice.contenders) < 2:
         return False
     last = session.steps[-1] if session.steps else None
     return (

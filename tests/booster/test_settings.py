@@ -193,11 +193,11 @@ def test_a_wrong_value_names_where_it_stands(machine: Machine) -> None:
         UsageError, match=r"^BOOSTER_NUM_CANDIDATES: numCandidates: 99|^BOOSTER_NUM_CANDIDATES: .*\"99\""
     ):
         machine.load(BOOSTER_NUM_CANDIDATES="99")
-    path = machine.config("config.local.json", {"beamWidth": 9})
+    path = machine.config("config.local.json", {"beamDepth": 9})
     with pytest.raises(UsageError) as caught:
         machine.load()
 
-    assert str(caught.value) == f"{path}: beamWidth: 9 is not allowed; use a whole number from 1 to 4"
+    assert str(caught.value) == f"{path}: beamDepth: 9 is not allowed; use a whole number from 1 to 4"
     assert caught.value.exit_code == 2
 
 
