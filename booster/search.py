@@ -5,8 +5,9 @@ section 3 (breadth-first variant).
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Literal
 
 from booster.config import Config
@@ -137,12 +138,18 @@ def grow(branches: Sequence[Branch], children: Mapping[int, Sequence[Candidate]]
     return distinct(grown)
 
 
-def distinct(branches: Sequence[Branch]) -> tuple[Branch, ...]:
-    """Return one branch for each state, the first seen, with the values of all that end in it."""
-    found: dict[str, Branch] = {}
+def distinct(branches: Sequence[Branch], key: Callable[[Branch], Hashable] = attrgetter("key")) -> tuple[Branch, ...]:
+    """Return one branch for each state, the first seen, with the values of all that end in it.
+
+    Args:
+        branches: In order.
+        key: Tells states apart; by default the normal form of the last step.
+    """
+    found: dict[Hashable, Branch] = {}
     for branch in branches:
-        first = found.get(branch.key)
-        found[branch.key] = replace(first, values=(*first.values, *branch.values)) if first else branch
+        state = key(branch)
+        first = found.get(state)
+        found[state] = replace(first, values=(*first.values, *branch.values)) if first else branch
     return tuple(found.values())
 
 
