@@ -1,6 +1,7 @@
 """What is timed against what: the booster with its journal on disk and in memory, and two floors without it.
 
-All of them ask the same model the same: four whole answers to one task, side by side.
+All of them ask the same model the same: four whole answers to one task, side by side; where they are judged, each of them is
+scored by a further call as soon as it has landed.
 """
 
 import asyncio
@@ -22,7 +23,9 @@ from booster.session import Problem
 from providers.endpoints import Endpoint
 from providers.openai_compatible import OpenAICompatible
 from providers.parameters import request_body
+from providers.simulated import LARGE
 from providers.types import Call
+from verifier.judge_prompts import Matter, point_messages
 
 CANDIDATES = 4
 """Calls of one unit of work."""
@@ -34,6 +37,9 @@ BEST_OF_FOUR: dict[str, Any] = {
     "iterations": 1,
 }
 """Options of a solve that is one iteration of four calls."""
+
+BEST_OF_FOUR_JUDGED: dict[str, Any] = {**BEST_OF_FOUR, "select": "judge", "judge_model": LARGE}
+"""The same with a judge's call behind each of the four."""
 
 ON_DISK, IN_MEMORY = "booster, journal on SQLite", "booster, journal in memory"
 FLOOR, BARE = "floor: same client, gathered", "floor: plain aiohttp"
@@ -54,14 +60,15 @@ async def opened_arms(base_url: str, home: Path, options: dict[str, Any] | None 
             for place in (home, None)
         ]
         chosen = options if options is not None else BEST_OF_FOUR
+        judged = chosen.get("select") == "judge"
         endpoint = Endpoint(name="local", base_url=base_url, model=SIMULATED)
         provider = OpenAICompatible(endpoint)
         stack.push_async_callback(provider.aclose)
         http = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=64)))
         yield [
             *(booster_arm(name, booster, chosen) for name, booster in zip((ON_DISK, IN_MEMORY), boosters, strict=True)),
-            _floor(provider),
-            _bare(http, endpoint),
+            _floor(provider, judged=judged),
+            _bare(http, endpoint, judged=judged),
         ]
 
 
@@ -87,21 +94,37 @@ def bare_calls(task: str) -> tuple[Call, ...]:
     )
 
 
-def _floor(provider: OpenAICompatible) -> Arm:
+def judge_call(task: str, reply: str, number: int) -> Call:
+    """Return the call that scores a reply."""
+    messages = point_messages(Matter(task=task), reply)
+    return Call(role="judge", step_key=f"it1/judge{number}", messages=messages, model=LARGE, max_tokens=1000)
+
+
+def _floor(provider: OpenAICompatible, *, judged: bool) -> Arm:
+    async def chain(task: str, number: int, call: Call) -> None:
+        reply = await provider.send(call)
+        if judged:
+            await provider.send(judge_call(task, reply.text, number))
+
     async def run(task: str) -> None:
-        await asyncio.gather(*map(provider.send, bare_calls(task)))
+        await asyncio.gather(*(chain(task, number, call) for number, call in enumerate(bare_calls(task), 1)))
 
     return Arm(name=FLOOR, run=run)
 
 
-def _bare(http: aiohttp.ClientSession, endpoint: Endpoint) -> Arm:
-    async def send(call: Call) -> None:
-        body = request_body(call, endpoint.model, endpoint.profile)
+def _bare(http: aiohttp.ClientSession, endpoint: Endpoint, *, judged: bool) -> Arm:
+    async def send(call: Call) -> str:
+        body = request_body(call, call.model or endpoint.model, endpoint.profile)
         async with http.post(endpoint.url, json=body) as response:
             response.raise_for_status()
-            json.loads(await response.read())
+            return str(json.loads(await response.read())["choices"][0]["message"]["content"])
+
+    async def chain(task: str, number: int, call: Call) -> None:
+        text = await send(call)
+        if judged:
+            await send(judge_call(task, text, number))
 
     async def run(task: str) -> None:
-        await asyncio.gather(*map(send, bare_calls(task)))
+        await asyncio.gather(*(chain(task, number, call) for number, call in enumerate(bare_calls(task), 1)))
 
     return Arm(name=BARE, run=run)

@@ -2,8 +2,10 @@
 
 Two kinds of task alternate at random: short questions, and long ones with much to read. In the first half of the stream the
 long ones are hard for the fast model, in the second half the short ones are. Nobody tells the scheduler; it sees the four
-signals of the loop, and what the checks of the tasks said. Three arms solve the same stream, one task after the other, over
-real HTTP: `auto`, System 1 always (which escalates where its answer fails a check), and System 2 always.
+signals of the loop, and what the checks of the tasks said. The arms solve the same stream, one task after the other, over
+real HTTP: `auto`, System 1 always (which escalates where its answer fails a check), and System 2 always, each with
+`numCandidates` whole answers of the strong model wherever System 2 is at work. A last row shows `auto` without that number:
+an escalation is then one call of the strong model, System 2 can save nothing, and the scheduler leaves it alone.
 
 Everything is asked of the simulated model; the figures show the machinery, not a model's quality.
 """
@@ -27,6 +29,7 @@ from scheduler.registry import make_policy
 from verifier.types import Check
 
 AUTO, ALWAYS_1, ALWAYS_2 = "auto", "always System 1, escalating", "always System 2"
+ONE_STRONG = "auto, one strong call an escalation"
 
 SKILL = 0.55
 """Of the simulated medium model; the fast model has .25 less, the strong one .25 more."""
@@ -86,7 +89,7 @@ def stream(seed: int, count: int) -> list[SimulatedTask]:
 
 async def measured(sizes: Sizes) -> dict[str, list[list[Solved]]]:
     """Return arm -> stream -> what its solves came to."""
-    found: dict[str, list[list[Solved]]] = {name: [] for name in (AUTO, ALWAYS_1, ALWAYS_2)}
+    found: dict[str, list[list[Solved]]] = {name: [] for name in (AUTO, ALWAYS_1, ALWAYS_2, ONE_STRONG)}
     for seed in range(sizes.seeds):
         tasks = stream(seed, sizes.tasks)
         for name, streams in found.items():
@@ -98,6 +101,8 @@ async def measured(sizes: Sizes) -> dict[str, list[list[Solved]]]:
 
 
 async def _options(booster: Booster, arm: str, sizes: Sizes) -> Mapping[str, Any]:
+    if arm == ONE_STRONG:
+        return {"fast_model": SMALL, "strong_model": LARGE}
     common = {"fast_model": SMALL, "strong_model": LARGE, "num_candidates": sizes.candidates}
     if arm == ALWAYS_2:
         return {**common, "scheduler": "system2"}

@@ -7,14 +7,14 @@ from functools import lru_cache
 from typing import Literal
 
 from booster.answer_state import AnswerState
-from booster.ballots import AGREEING, WHOLE, Ballot, ballots_of, cut, vote_evidence
+from booster.ballots import AGREEING, Ballot, ballots_of, cut, sum_of, vote_evidence
 from booster.codec import encode
 from booster.session import AnswerStatus, Conclusion, Draw, Evidence, PooledAnswer, Session, Status, StopReason
 from providers.parsing import parse_proposals
 from providers.types import Proposal, Reply
 from verifier.answers import extract_answer
-from verifier.calibration import confidence
-from verifier.combine import combine
+from verifier.calibration import combined_confidence, confidence
+from verifier.combine import Basis
 from verifier.consensus import vote
 from verifier.types import Verdict
 
@@ -49,7 +49,9 @@ class Standing:
     groups: tuple[Ballot, ...] = ()
     """All groups of equal answers, the largest first; none where a check has decided."""
     share: float | None = None
-    """Share in [0, 1] of the winner in the sum of votes and opinions; None where there are only votes."""
+    """P(winner) in [0, 1] by the sum of votes and opinions; None where votes alone, or checks, speak."""
+    led_by: Basis | None = None
+    """The term of that sum by which the winner is furthest ahead."""
 
     @property
     def settled(self) -> bool:
@@ -84,7 +86,7 @@ def standing(session: Session) -> Standing:
     """Return the answer that stands, and why; see `standing_of`. How answers were drawn is part of the evidence."""
     stands = standing_of(session.answers, session.config.select)
     draws = [closed.draw for closed in session.history if closed.draw is not None]
-    if stands.status in ("none", "verified") or not draws:
+    if stands.status == "none" or not draws:
         return stands
     if stands.status == "unverified" and _two_models_agree(draws[-1], stands, session.answers):
         evidence = tuple(replace(item, outcome="agreed") for item in stands.evidence)
@@ -114,11 +116,7 @@ def standing_of(answers: tuple[PooledAnswer, ...], select: Select = "auto") -> S
     answered = [pooled for pooled in sound if (pooled.answer or "").strip()]
     proven = [pooled for pooled in answered if _outcomes(pooled, "pass")]
     if proven:
-        best = _represent(proven, select)
-        return Standing(
-            answer=best.answer, status="verified", confidence=CHECKED, basis="checks", key=best.key,
-            evidence=_check_evidence(best),
-        )  # fmt: skip
+        return _proven(_represent(proven, select), answers)
     if not answered:
         return Standing(evidence=tuple(item for pooled in answers for item in _check_evidence(pooled))[:10])
     pool = _independent(sound)
@@ -134,7 +132,7 @@ def standing_of(answers: tuple[PooledAnswer, ...], select: Select = "auto") -> S
     if select != "score" and _agree(verdict, verdict.votes):
         first = next(pooled for pooled in pool if pooled.key == ballots[0].keys[0])
         return _voted(verdict, ballots, first, verdict.votes, agreed=True)
-    if select != "score" and any(ballot.opinions for ballot in ballots):
+    if select != "score" and len(ballots) > 1 and any(ballot.opinions for ballot in ballots):
         weighed = _weighed(verdict, ballots, pool)
         if weighed.status == "judged" or not led:
             return weighed
@@ -217,10 +215,24 @@ def _agree(verdict: Verdict, votes: int) -> bool:
     return votes >= AGREEING and 2 * votes >= verdict.samples
 
 
+def _proven(best: PooledAnswer, answers: Sequence[PooledAnswer]) -> Standing:
+    """Return the standing of an answer that held its checks; where there are others, with the sum over all of them."""
+    evidence = _check_evidence(best)
+    pool = _independent(answers)
+    if sum(1 for pooled in pool if (pooled.answer or "").strip()) > 1:
+        verdict = vote([(pooled.key, pooled.answer) for pooled in pool])
+        ballots = ballots_of(verdict, pool)
+        votes = next((len(ballot.keys) for ballot in ballots if best.key in ballot.keys), 1)
+        evidence = (*evidence, vote_evidence(verdict, votes, "verified", sum_of(ballots), ballots))
+    return Standing(
+        answer=best.answer, status="verified", confidence=CHECKED, basis="checks", key=best.key, evidence=evidence
+    )
+
+
 def _voted(verdict: Verdict, ballots: Sequence[Ballot], best: PooledAnswer, votes: int, *, agreed: bool) -> Standing:
     """Return the standing of an answer that votes alone speak for."""
     status: AnswerStatus = "agreed" if agreed else "unverified"
-    evidence = vote_evidence(verdict, votes, status, combine([ballot.as_group() for ballot in ballots], WHOLE), ballots)
+    evidence = vote_evidence(verdict, votes, status, sum_of(ballots), ballots)
     return Standing(
         answer=best.answer, status=status, confidence=min(CAPS[status], votes / (verdict.samples + 1)), key=best.key,
         evidence=(evidence,), votes=votes, samples=verdict.samples, groups=tuple(ballots),
@@ -229,16 +241,16 @@ def _voted(verdict: Verdict, ballots: Sequence[Ballot], best: PooledAnswer, vote
 
 def _weighed(verdict: Verdict, ballots: Sequence[Ballot], pool: Sequence[PooledAnswer]) -> Standing:
     """Return the standing of the winner of the sum of votes and opinions."""
-    found = combine([ballot.as_group() for ballot in ballots], WHOLE)
+    found = sum_of(ballots)
     place = found.winner or 0
     own = ballots[place]
     status: AnswerStatus = "judged" if own.confirmed and found.basis == "judge" else "unverified"
     first = next(pooled for pooled in pool if pooled.key == own.keys[0])
     share = found.probabilities[place]
     return Standing(
-        answer=first.answer, status=status, confidence=min(CAPS[status], len(own.keys) / (verdict.samples + 1)),
-        key=first.key, evidence=(vote_evidence(verdict, len(own.keys), status, found, ballots),),
-        votes=len(own.keys), samples=verdict.samples, groups=tuple(ballots), share=share,
+        answer=first.answer, status=status, confidence=min(CAPS[status], share), key=first.key,
+        evidence=(vote_evidence(verdict, len(own.keys), status, found, ballots),), votes=len(own.keys),
+        samples=verdict.samples, groups=tuple(ballots), share=share, led_by=found.basis,
     )  # fmt: skip
 
 
@@ -257,11 +269,15 @@ def _two_models_agree(draw: Draw, stands: Standing, answers: Sequence[PooledAnsw
 
 
 def _confidence(stands: Standing, learnt: AnswerState) -> tuple[float, str]:
-    """Return the probability that may be reported and what it rests on; before enough labels, votes capped by status."""
-    if stands.status in ("none", "verified") or stands.share is not None:
-        return min(stands.confidence, CAPS[stands.status]), stands.basis
+    """Return the probability that may be reported and what it rests on; before enough labels, the plain value capped by status."""
+    plain = min(stands.confidence, CAPS[stands.status]), stands.basis
+    if stands.status in ("none", "verified"):
+        return plain
+    if stands.share is not None:
+        value, calibrated = combined_confidence(learnt.combined, learnt.combined_labels, stands.share)
+        return (value, stands.led_by or "votes") if calibrated else plain
     value, calibrated = confidence(learnt.correctness, learnt.labels, stands.votes, stands.samples)
-    return (value, "votes") if calibrated else (min(stands.confidence, CAPS[stands.status]), stands.basis)
+    return (value, "votes") if calibrated else plain
 
 
 def _problems(session: Session) -> str:

@@ -101,6 +101,11 @@ def key_of(opened: Opened, name: str) -> str:
     return f"it{opened.iteration}/{place}/{name}"
 
 
+def is_deliberate(key: str) -> bool:
+    """Say whether a key of `key_of` belongs to System 2; its cheap sibling is exactly one call."""
+    return "/s2/" in key
+
+
 def candidate_of(proposal: Proposal, key: str, reply: Reply, usage: Usage) -> Candidate:
     """Return an unscored candidate; a call that yielded several is charged to the first."""
     return Candidate(
@@ -123,7 +128,29 @@ def answer_context(session: Session) -> Context:
 
 
 async def verified(candidate: Candidate, context: Context, parts: Parts) -> Candidate:
-    """Let every verifier add what it finds, cheapest first."""
+    """Let every verifier add what it finds to a whole answer, cheapest first; the reward of its steps where System 2 drew it."""
+    candidate = await checked(candidate, context, parts)
+    if parts.reward is None or not is_deliberate(candidate.key):
+        return candidate
+    return await parts.reward.of_answer(candidate, context)
+
+
+async def checked(candidate: Candidate, context: Context, parts: Parts) -> Candidate:
+    """Let every verifier that asks no model add what it finds."""
     for verifier in parts.verifiers:
         candidate = await verifier.verify(candidate, context)
     return candidate
+
+
+async def unless_withdrawn(opinion: Coroutine[Any, Any, T]) -> T | None:
+    """Return an opinion on what has landed; None where the time of `any_of` ends first: then only the opinion is lost."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():  # withdrawn during an earlier opinion, which was lost in the same way
+        opinion.close()
+        return None
+    try:
+        return await opinion
+    except asyncio.CancelledError as withdrawn:
+        if withdrawn.args != (STRAGGLER,):
+            raise
+        return None

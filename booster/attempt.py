@@ -14,20 +14,23 @@ from booster.asking import (
     any_of,
     call_of,
     candidate_of,
+    checked,
     context_of,
     key_of,
     models_of,
-    verified,
 )
 from booster.drawing import draw_answers, sample
 from booster.parts import Attempt, Parts
 from booster.prompts import again_messages, answer_messages, final_messages, step_messages
-from booster.search import Branch, Choice, best_head, extend_branches, open_branches
+from booster.rewarding import rewarded
+from booster.search import Branch, Choice, at_depth, best_head, grow, keep, open_branches
 from booster.session import Opened, PooledAnswer, Session
 from providers.errors import ProviderError
 from providers.heuristic import heuristic_proposals
 from providers.parsing import parse_proposals
 from providers.types import Usage
+from verifier.judge import Judge
+from verifier.judge_prompts import Matter
 from verifier.types import Candidate
 
 
@@ -83,28 +86,53 @@ async def with_templates(session: Session, opened: Opened, attempt: Attempt, par
 async def verified_steps(
     session: Session, candidates: Sequence[Candidate], parts: Parts, branch: Sequence[str] = ()
 ) -> tuple[Candidate, ...]:
-    """Score and check candidates for the next step; `branch` holds the steps a beam assumes beyond the applied ones."""
+    """Score and check candidates for the next step; `branch` holds the steps a beam assumes beyond the applied ones.
+
+    A beam compares branches by their own scores: process rewards are paid for where a step is to be applied.
+    """
     context = replace(context_of(session), steps=(*session.step_texts, *branch))
-    return tuple([await verified(candidate, context, parts) for candidate in candidates])
+    found = tuple([await checked(candidate, context, parts) for candidate in candidates])
+    return found if branch else await rewarded(found, context, parts)
 
 
 async def run_beam(session: Session, opened: Opened, choice: Choice, parts: Parts) -> Choice:
     """Look ahead from the best heads and return the choice with the head of the best branch as its winner.
 
-    Costs at most `beamWidth * (beamDepth - 1)` calls.
+    Equal states are expanded and valued once. Costs at most `booster.search.beam_calls`.
     """
     config = session.config
+    judge = Judge(
+        ask=parts.ask, model=config.judge_model or config.strong_model, attempt_seconds=parts.request_timeout,
+        seconds=parts.request_timeout, deadline=parts.purse.deadline,
+    )  # fmt: skip
+    matter = Matter(task=session.problem.task, messages=session.problem.messages)
+
+    async def value(depth: int, place: int, number: int, branch: Branch) -> tuple[int, float | None]:
+        path = (*session.step_texts, *(one.proposal.text for one in branch.path))
+        key = key_of(opened, f"beam{depth}.{place + 1}/value{number + 1}")
+        return place, (await judge.value(matter, path, step_key=key)).value
+
+    async def kept(depth: int, branches: Sequence[Branch]) -> tuple[Branch, ...]:
+        times = at_depth(config.value_calls, depth) if len(branches) > 1 else 0
+        jobs = [value(depth, place, n, branch) for place, branch in enumerate(branches) for n in range(times)]
+        landed, _ = await any_of(jobs, parts)
+        valued = [
+            replace(branch, values=tuple(one for at, one in landed if at == place and one is not None))
+            for place, branch in enumerate(branches)
+        ]
+        return keep(valued, at_depth(config.beam_width, depth))
 
     async def children(depth: int, position: int, branch: Branch) -> tuple[int, tuple[Candidate, ...]]:
         path = tuple(one.proposal.text for one in branch.path)
         grown = await _expand(session, opened, parts, f"beam{depth}.{position + 1}", path)
         return position, grown.candidates
 
-    branches = open_branches(choice, min(config.beam_width, config.top_m))
+    heads = config.top_m if at_depth(config.value_calls, 1) else min(config.top_m, at_depth(config.beam_width, 1))
+    branches = await kept(1, open_branches(choice, heads))
     for depth in range(2, config.beam_depth + 1):
         jobs = [children(depth, position, branch) for position, branch in enumerate(branches)]
         landed, _ = await any_of(jobs, parts)
-        branches = extend_branches(branches, dict(landed), config.beam_width)
+        branches = await kept(depth, grow(branches, dict(landed)))
     return replace(choice, winner=best_head(branches) or choice.winner)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from booster.codec import encode
 from booster.session import AnswerStatus, Evidence, PooledAnswer
-from verifier.combine import Combined, Group, Opinion
+from verifier.combine import Combined, Group, Opinion, combine
 from verifier.consensus import vote
 from verifier.errors import NoCandidatesError
 from verifier.types import Verdict
@@ -31,14 +31,34 @@ class Ballot:
     """As first given."""
     keys: tuple[str, ...]
     """Of its members, in the order of arrival."""
+    check: bool | None = None
+    """Whether its members held every check that ran on them; None = none ran."""
     opinions: Mapping[Opinion, float] = field(default_factory=dict)
     """Kind of scorer -> what it adds, in log odds."""
     confirmed: bool = False
     """A judge put it first whichever way round it was asked."""
+    temperature: float | None = None
+    """The lowest at which a member was drawn, as far as requests said so."""
 
-    def as_group(self) -> Group:
-        """Return it as the sum wants it; opinions are weighted already."""
-        return Group(votes=len(self.keys), opinions=self.opinions)
+
+def sum_of(ballots: Sequence[Ballot], *, checks: bool = True) -> Combined:
+    """Return the one sum over groups whose opinions are weighted already.
+
+    Args:
+        ballots: At least one.
+        checks: False = as if no check had run.
+    """
+    groups = [Group(votes=len(one.keys), check=one.check if checks else None, opinions=one.opinions) for one in ballots]
+    known = [one.temperature for one in ballots if one.temperature is not None]
+    return combine(groups, WHOLE, temperature=min(known, default=None))
+
+
+def right(answers: Sequence[PooledAnswer]) -> bool | None:
+    """Say whether equal answers are right: all checks that ran on them held; None where none ran."""
+    ran = [check.outcome for one in answers for check in one.checks if check.target == "answer"]
+    if "fail" in ran:
+        return False
+    return True if "pass" in ran else None
 
 
 def groups_of(answers: Sequence[PooledAnswer]) -> tuple[tuple[str, ...], ...]:
@@ -72,12 +92,14 @@ def vote_evidence(
 def ballots_of(verdict: Verdict, pool: Sequence[PooledAnswer]) -> tuple[Ballot, ...]:
     """Return the groups of a vote with the opinions of their members, the largest first."""
     members = {pooled.key: pooled for pooled in pool}
-    return tuple(
-        Ballot(
-            answer=answer, keys=keys, opinions=_opinions([members[key] for key in keys]),
-            confirmed=any(members[key].confirmed for key in keys),
-        )
-        for answer, keys in verdict.groups
+    return tuple(_ballot(answer, keys, [members[key] for key in keys]) for answer, keys in verdict.groups)
+
+
+def _ballot(answer: str, keys: tuple[str, ...], group: Sequence[PooledAnswer]) -> Ballot:
+    known = [one.temperature for one in group if one.temperature is not None]
+    return Ballot(
+        answer=answer, keys=keys, check=right(group), opinions=_opinions(group),
+        confirmed=any(one.confirmed for one in group), temperature=min(known, default=None),
     )  # fmt: skip
 
 

@@ -39,6 +39,10 @@ def encode(value: Any) -> Any:
     kind = type(value)
     if kind in _PLAIN:
         return value
+    if kind is tuple or kind is list:
+        return [encode(item) for item in value]
+    if kind is dict:
+        return {key: encode(item) for key, item in value.items()}
     if is_dataclass(kind):
         return {field.key: encode(field.get(value)) for field in _layout(kind)}
     if isinstance(value, Mapping):

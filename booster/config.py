@@ -5,11 +5,12 @@ requests. `docs/settings.md` is printed by `python -m booster.config`; a default
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
-from booster.options import Flag, Options, Real, Whole, read_structure
+from booster.options import Flag, Options, PerDepth, Real, Whole, read_structure, within
 from providers.endpoints import ORIGINS
 from verifier.tuned import AUDIT_RATE, CAP, LEAD, WAVE_SIZE
 
@@ -31,6 +32,10 @@ ENDPOINT_VARIABLES: Final[Mapping[str, tuple[str, str, str]]] = {
     for origin in ORIGINS
 }
 """`cerebras`, `openai`, `local` -> variables for key, model and base URL, in the order in which endpoints are asked."""
+
+
+PROCESS_REWARD_KEY: Final = "PROCESS_REWARD_API_KEY"
+"""Variable for the key of the process-reward server."""
 
 
 class Price(Options):
@@ -76,6 +81,32 @@ class Process(Options):
         default=(),
         description="Names, beside those of this machine, under which the HTTP server may be addressed",
         json_schema_extra={"allowed": "a list of host names or addresses without port"},
+    )
+    process_reward_url: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Server of a process-reward model (vLLM), which scores every step of a path; unset = none is asked",
+        json_schema_extra={"allowed": "http(s)://HOST[:PORT]"},
+    )
+    process_reward_model: ModelId | None = Field(
+        default=None,
+        description="Model that `processRewardUrl` serves; needed where that is set",
+        json_schema_extra={"allowed": "a model id without blanks"},
+    )
+    process_reward_form: Literal["pooling", "classify"] = Field(
+        default="pooling",
+        description="How that server is asked: once a path at `/pooling`, with a separator after each step, or at `/classify` "
+        "with every beginning of the path",
+    )
+    process_reward_separator: str = Field(
+        default="<extra_0>",
+        min_length=1,
+        max_length=100,
+        description="Token after each step, in the form `pooling`",
+        json_schema_extra={"allowed": "1 to 100 characters"},
+    )
+    process_reward_class: Whole = Field(
+        default=1, ge=0, le=100, description="Place of the class that means a right step, counted from 0"
     )
     allow_code: Flag = Field(
         default=False,
@@ -148,10 +179,17 @@ class Config(Options):
         le=1,
         description="Score, 0..1, by which a step must beat the one before it not to count as stagnation",
     )
-    beam_width: Whole = Field(
-        default=1, ge=1, le=4, description="Branches of the beam that is tried on stagnation; 1 = no beam"
+    beam_width: Annotated[PerDepth, AfterValidator(partial(within, 1, 16))] = Field(
+        default=1,
+        description="Branches of the beam that is tried on stagnation; 1 = no beam",
+        json_schema_extra={"allowed": "a whole number from 1 to 16, or a list of them, one a depth"},
     )
     beam_depth: Whole = Field(default=2, ge=1, le=4, description="Steps that a branch of the beam looks ahead")
+    value_calls: Annotated[PerDepth, AfterValidator(partial(within, 0, 8))] = Field(
+        default=0,
+        description="Times that `judgeModel` is asked how far each state of a beam leads; 0 = the scores of the steps decide",
+        json_schema_extra={"allowed": "a whole number from 0 to 8, or a list of them, one a depth"},
+    )
     allow_backtrack: Flag = Field(default=True, description="Whether the last step may be taken back")
     max_backtracks: Whole = Field(
         default=3, ge=0, le=16, description="Steps taken back before a session ends as stagnant"
@@ -271,6 +309,8 @@ base URL, is set. A secrets file that others can read is a warning, one that oth
 
 `BOOSTER_TOKEN`, in the same places, is the token that the HTTP server asks for, at least 32 characters; without it one is made
 and kept in the file `token` in `home`.
+
+`{reward_key}`: bearer token of the server at `processRewardUrl`, where it wants one.
 """
 
 
@@ -286,7 +326,9 @@ def settings_page() -> str:
         f"| `{origin.prefix}_BASE_URL`{f', else `{origin.base_url}`' if origin.base_url else ''} |"
         for origin in ORIGINS
     )
-    return _PAGE.format(config=config_table(), process=Process.table(), endpoints="\n".join(rows))
+    return _PAGE.format(
+        config=config_table(), process=Process.table(), endpoints="\n".join(rows), reward_key=PROCESS_REWARD_KEY
+    )
 
 
 if __name__ == "__main__":

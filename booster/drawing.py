@@ -11,10 +11,9 @@ from typing import Any, Final
 
 from booster.answer import read_answer
 from booster.asking import answer_context, any_of, call_of, candidate_of, key_of, models_of, verified
-from booster.cascade import Move, Quote, decide, most_cheap, prices
+from booster.cascade import Move, Pair, Quote, decide, most_cheap, pair_of, price_of, prices
 from booster.cascade_state import CascadeState
 from booster.codec import encode
-from booster.config import Config
 from booster.judging import Judging
 from booster.parts import Attempt, Parts
 from booster.prompts import answer_messages
@@ -48,31 +47,6 @@ class Landed:
         return self.candidate is not None and bool(self.candidate.passed_checks) and not self.candidate.failed_checks
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Pair:
-    """Models of a cascade."""
-
-    cheap: tuple[str, ...]
-    """Asked in turn."""
-    strong: str
-
-    @property
-    def key(self) -> str:
-        """Name under which the learnt state is kept."""
-        return f"{'+'.join(self.cheap)}>{self.strong}"
-
-
-def pair_of(config: Config) -> Pair | None:
-    """Return the cheap and the strong model where the options name both and they differ.
-
-    `fastModel` is the cheap one; without it, the first two of `models` take turns.
-    """
-    strong = config.strong_model
-    cheap = (config.fast_model,) if config.fast_model else config.models[:2]
-    named = tuple(model for model in cheap if model != strong)
-    return Pair(cheap=named, strong=strong) if strong and named else None
-
-
 def most_samples(session: Session) -> int:
     """Return how many answers a vote may draw: `samples`, but half of the budget's calls where steps may have to follow."""
     calls, config = session.budget.calls, session.config
@@ -86,14 +60,14 @@ async def draw_answers(session: Session, opened: Opened, parts: Parts) -> Attemp
 
     System 1 asks once, or, where a cheap and a strong model are named, draws cheap answers while they agree; its escalation
     asks the strong model once. System 2 draws waves until the vote is clear; a given `numCandidates`, and selection by
-    score or judge, ask for all at once.
+    score or judge, ask for all at once. Whoever gives `numCandidates` wants as many from an escalation, too.
     """
     pair, decision = pair_of(session.config), opened.decision
     if decision.mode == "system1":
         if pair is None or decision.forced:
             return await _side_by_side(session, opened, parts, 1)
         return await _cheap_while_they_agree(session, opened, parts, pair)
-    if opened.escalated and pair is not None:
+    if opened.escalated and pair is not None and not session.at_once:
         return await _strong(session, opened, parts, pair)
     judging = Judging.of(session, opened, parts)
     if session.at_once or session.config.select in ("score", "judge"):
@@ -212,7 +186,10 @@ def _move(
     move = decide(
         [None if one.answer.answer is None else vote_key(one.answer.answer) for one in landed],
         learnt,
-        prices(_quote(parts, pair.cheap[0], landed), _quote(parts, pair.strong, landed)),
+        prices(
+            _quote(parts, pair.cheap[0], landed),
+            _quote(parts, pair.strong, landed, calls=session.config.num_candidates if session.at_once else 1),
+        ),
         kmax=most_cheap(len(pair.cheap)),
         check=last.proven if ran else None,
         # The last call that can be paid is kept for the strong model.
@@ -294,14 +271,14 @@ def _draw(
     )  # fmt: skip
 
 
-def _quote(parts: Parts, model: str, landed: Sequence[Landed]) -> Quote:
-    """Return what a call is expected to cost: as many tokens as the cheap answers had, at the model's own price."""
+def _quote(parts: Parts, model: str, landed: Sequence[Landed], *, calls: int = 1) -> Quote:
+    """Return what so many calls are expected to cost: each as many tokens as the cheap answers had, at the model's own price."""
     seen = [one.usage for one in landed if one.usage.tokens]
     prompt = sum(usage.prompt_tokens for usage in seen) / len(seen) if seen else EXPECTED_TOKENS / 2
     reply = sum(usage.completion_tokens for usage in seen) / len(seen) if seen else EXPECTED_TOKENS / 2
-    price = parts.prices.get(model) or parts.prices.get(model.partition("/")[2])
-    usd = None if price is None else (prompt * price[0] + reply * price[1]) / 1e6
-    return Quote(tokens=prompt + reply, usd=usd)
+    price = price_of(parts.prices, model)
+    usd = None if price is None else calls * (prompt * price[0] + reply * price[1]) / 1e6
+    return Quote(tokens=calls * (prompt + reply), usd=usd)
 
 
 def _told(pair: Pair, move: Move) -> dict[str, Any]:

@@ -20,13 +20,8 @@ from booster.session import Decision, Session
 from scheduler import Costs
 from scheduler.persistence import PersistentService
 from scheduler.types import Outcome, Signals
-from verifier.tuned import FIRST_WAVE
 
 log = logging.getLogger("booster")
-
-UNNOTICED = 1e12
-"""What a failure that nothing would notice costs, in System 2 steps: more than thinking can, whatever the library believes,
-and so much that no try of System 1 pays, for it would bring no label."""
 
 
 class SharedScheduler:
@@ -55,17 +50,17 @@ class SharedScheduler:
             events: Of its journal, oldest first.
         """
         lived, kept = lived_through(events), kept_count(events)
-        namespace, costs = session.config.namespace, costs_of(session)
+        namespace = session.config.namespace
         tools = self._kept
         try:
-            await tools.resume_session(session.id, namespace, lived, saved=kept, costs=costs)
+            await tools.resume_session(session.id, namespace, lived, saved=kept)
         except scheduler.SchedulerError as error:
             log.warning(
                 "the scheduler's state is left alone and not used: %s; `booster scheduler reset --namespace %s` begins anew",
                 error, namespace,
             )  # fmt: skip
             tools = self._unkept
-            await tools.resume_session(session.id, namespace, lived, costs=costs)
+            await tools.resume_session(session.id, namespace, lived)
         return LearnedJudgement(
             tools, session.id, namespace, kept=kept if tools is self._kept else None,
             between_tasks=begins_a_task(lived), probe_rate=session.config.probe_rate,
@@ -97,11 +92,10 @@ class LearnedJudgement:
         self._tools, self._session_id, self._namespace = tools, session_id, namespace
         self._kept, self._between_tasks, self._probe_rate = kept, between_tasks, probe_rate
         self._session = tools.service.session(session_id)
-        self._costs = self._session.costs
 
-    def decide(self, signals: Signals, *, noticed: bool) -> Decision:
+    def decide(self, signals: Signals, costs: Costs) -> Decision:
         """Ask the library."""
-        self._session.costs = self._costs if noticed else replace(self._costs, damage=UNNOTICED * self._costs.deep)
+        self._session.costs = costs
         if self._between_tasks:
             self._session.new_task()
             self._between_tasks = False
@@ -162,7 +156,7 @@ class LearnedJudgement:
 class ForcedJudgement:
     """Fulfils `booster.attempt.Judgement` for a solve whose `scheduler` setting decides: asks nothing and teaches nothing."""
 
-    def decide(self, signals: Signals, *, noticed: bool) -> Decision:
+    def decide(self, signals: Signals, costs: Costs) -> Decision:
         """Never called: the setting decides."""
         raise NotImplementedError("the scheduler setting decides")
 
@@ -180,13 +174,3 @@ class ForcedJudgement:
 
     def close(self) -> None:
         """Leave nothing."""
-
-
-def costs_of(session: Session) -> Costs:
-    """Return what the two modes cost, in cheap candidates.
-
-    System 2 draws `numCandidates` of them where it draws all at once, else it seldom needs more than the first wave; of one
-    alone it asks the strong model, which counts as two.
-    """
-    drawn = session.config.num_candidates if session.at_once else FIRST_WAVE
-    return Costs(cheap=1.0, deep=float(max(2, drawn)))

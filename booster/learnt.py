@@ -33,6 +33,34 @@ def state_key(namespace: str) -> str:
     return f"answers/{namespace}"
 
 
+async def read(store: StateStore, namespace: str) -> AnswerState | None:
+    """Return what is stored of a namespace; None where nothing is.
+
+    Raises:
+        ValueError: What is stored cannot be read.
+        JournalError: The journal cannot.
+    """
+    stored = await store.load_state(state_key(namespace))
+    return AnswerState.load(stored[1]) if stored and stored[1] else None
+
+
+async def replace_state(store: StateStore, namespace: str, state: AnswerState | None) -> bool:
+    """Put a state, or None for nothing, in place of what is stored; return whether there was something.
+
+    An emptied row stays, so that its revisions go on: a process that has the old state in memory notices, and learns what it
+    has not written yet on top of the new one.
+
+    Raises:
+        StateConflict: Somebody saved in this moment.
+        JournalError: The journal cannot be written.
+    """
+    stored = await store.load_state(state_key(namespace))
+    there_was = bool(stored and stored[1])
+    if state is not None or there_was:
+        await store.save_state(state_key(namespace), stored[0] if stored else None, state.dump() if state else {})
+    return there_was
+
+
 class AnswerMemory:
     """Fulfils `booster.parts.Memory` for one namespace, in this process."""
 
@@ -58,7 +86,7 @@ class AnswerMemory:
         if stored is not None:
             self._rev, document = stored
             try:
-                state = AnswerState.load(document)
+                state = AnswerState.load(document) if document else state
             except ValueError as error:
                 log.warning("what was learnt about answers (%s) cannot be read and begins anew: %s", self._key, error)
         for session in self._unsaved:

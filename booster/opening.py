@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from booster.agreement import out_of_reach
 from booster.codec import encode
 from booster.errors import UsageError
 from booster.session import Budget, Problem, Session, new_session_id
@@ -55,6 +56,7 @@ def new_session(
     effective, warnings = settings.config.override({**(config or {}), **knobs})
     if verbatim and (not messages or effective.granularity != "answer"):
         raise UsageError("verbatim: needs messages and the granularity 'answer'", field="verbatim")
+    budget = budget or Budget()
     iterations = min(effective.iterations, effective.max_steps)
     if iterations < effective.iterations:
         warnings.append(f"iterations: {effective.iterations} was cut to maxSteps, {effective.max_steps}")
@@ -66,16 +68,16 @@ def new_session(
         expected_answer_format=expected_answer_format,
         verbatim=verbatim,
     )
-    return Session(
+    session = Session(
         id=new_session_id(),
         problem=problem,
         config=effective,
-        budget=budget or Budget(),
+        budget=budget,
         iterations=iterations,
         cut_iterations=iterations < effective.iterations,
         at_once="num_candidates" in effective.model_fields_set,
-        warnings=(*settings.warnings, *warnings),
     )
+    return replace(session, warnings=(*settings.warnings, *warnings, *out_of_reach(session)))
 
 
 def refuse_no_count(iterations: object) -> None:

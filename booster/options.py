@@ -94,6 +94,24 @@ Flag = Annotated[bool, BeforeValidator(_flag)]
 """A bool; reads "true" and "false" in any case, never 1 or "yes"."""
 
 
+def read_per_depth(value: object) -> object:
+    """Return one whole number as it is, and a list of them, or its JSON text, as a tuple."""
+    value = read_structure(value)
+    return tuple(map(_whole, value)) if isinstance(value, tuple) else _whole(value)
+
+
+PerDepth = Annotated[int | tuple[int, ...], BeforeValidator(read_per_depth)]
+"""One whole number for every depth of a search, or one for each, the last for all beyond."""
+
+
+def within(low: int, high: int, value: int | tuple[int, ...]) -> int | tuple[int, ...]:
+    """Refuse numbers out of range and a list of none or of more than 16."""
+    values = (value,) if isinstance(value, int) else value
+    if not 1 <= len(values) <= 16 or not all(low <= one <= high for one in values):
+        raise ValueError(f"a whole number from {low} to {high}, or a list of them, one a depth")
+    return value
+
+
 class Options(BaseModel):
     """Base of an options model: frozen, camelCase outside, snake_case inside."""
 

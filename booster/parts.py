@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from booster.answer_state import AnswerState
 from booster.session import Decision, Draw, PooledAnswer, Session
 from providers.types import Ask
-from scheduler.types import Outcome, Signals
-from verifier.types import Candidate, Verifier
+from scheduler.types import Costs, Outcome, Signals
+from verifier.types import Candidate, Context, Verifier
 
 
 class Purse(Protocol):
@@ -35,8 +35,8 @@ class Purse(Protocol):
 class Judgement(Protocol):
     """What the loop needs of the scheduler."""
 
-    def decide(self, signals: Signals, *, noticed: bool) -> Decision:
-        """Return how much thought the step deserves; `noticed`: a cheap attempt that fails would be told from one that does."""
+    def decide(self, signals: Signals, costs: Costs) -> Decision:
+        """Return how much thought the step deserves, given what the two modes cost."""
 
     def report(self, decision: Decision, outcome: Outcome, *, rework: bool = False) -> Mapping[str, Any]:
         """Learn from a verified fact; return what it taught, for the journal."""
@@ -69,6 +69,28 @@ class Forgetful:
         """Nothing is kept."""
 
 
+class Reward(Protocol):
+    """What the loop needs of a process-reward model: opinions of paths, which never cost a candidate."""
+
+    @property
+    def scorer(self) -> str:
+        """Name under which its weight and scale are kept."""
+
+    @property
+    def model(self) -> str:
+        """Id of the model."""
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """Key of a candidate -> why it has no reward."""
+
+    async def of_answer(self, candidate: Candidate, context: Context) -> Candidate:
+        """Return a whole answer with the reward of its path, or as it is."""
+
+    async def of_step(self, candidate: Candidate, context: Context) -> Candidate:
+        """Return a step with the reward of the path that ends in it, or as it is."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Parts:
     """Everything outside the loop that a solve needs; wired in `booster.work`."""
@@ -88,6 +110,8 @@ class Parts:
     request_timeout: float = 120.0
     """Seconds that one call may take."""
     memory: Memory = field(default_factory=Forgetful)
+    reward: Reward | None = None
+    """None where no process-reward model is configured or wanted."""
     prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Model id -> US dollars per million prompt and completion tokens; a model that is missing has no known price."""
 

@@ -6,16 +6,12 @@ well which one is wrong, so a check of the goal at the end stays necessary.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from statistics import fmean, pstdev
+from collections.abc import Mapping
 from typing import Any
 
-from verifier.calibration import sigmoid
 from verifier.tuned import (
     ERRORS_FULL,
     INDEX_FULL,
-    LENGTH_CLIP,
-    LENGTH_SLOPE,
     RISK_BASE,
     RISK_ERRORS,
     RISK_FIRST_USE,
@@ -24,7 +20,6 @@ from verifier.tuned import (
     RISK_OUTSIDE,
     RISK_VALUES,
     RISK_WRITE,
-    TASKS_NEEDED,
     VALUES_SCALE,
 )
 
@@ -85,32 +80,18 @@ def scalar_values(arguments: Any) -> int:
     return count
 
 
-def difficulty(*, length: float, p: float = 0.0, drawn: int = 0) -> float:
-    """Return `difficulty_hint` in [0, 1]: from the task's length at first, ever more from the agreement of cheap answers.
+def difficulty(*, by_size: float, p: float = 0.0, drawn: int = 0) -> float:
+    """Return `difficulty_hint` in [0, 1]: from the task's size at first, ever more from the agreement of the answers drawn.
+
+    Size says little of whether a model fails; two answers that agree say more, and five more still.
 
     Args:
-        length: `length_score` of the task.
-        p: Probability in [0, 1] that the strong model gives the leader of the cheap answers.
-        drawn: Cheap answers drawn for this step.
+        by_size: Hint in [0, 1] by the size of the task alone.
+        p: Probability in [0, 1] that the strong model gives the leader of the answers.
+        drawn: Answers drawn so far.
     """
     known = drawn / (drawn + 1)
-    return _clamp((1 - known) * sigmoid(LENGTH_SLOPE * length) + known * (1 - p))
-
-
-def length_score(characters: int, seen: Sequence[int]) -> float:
-    """Return the z-score of ln(1 + characters) against the tasks seen, clipped to +-2.5; 0 before six tasks.
-
-    Args:
-        characters: Length of the task.
-        seen: Lengths of earlier tasks.
-    """
-    if len(seen) < TASKS_NEEDED:
-        return 0.0
-    logs = [math.log1p(length) for length in seen]
-    spread = pstdev(logs)
-    if spread == 0:
-        return 0.0
-    return min(LENGTH_CLIP, max(-LENGTH_CLIP, (math.log1p(characters) - fmean(logs)) / spread))
+    return _clamp((1 - known) * by_size + known * (1 - p))
 
 
 def _clamp(value: float) -> float:

@@ -183,6 +183,8 @@ class Draw:
     """Of a cascade: `pair`, `action`, `why`, `state`, `p`, `g`, `prices`; see `booster.cascade.Move`."""
     judge: Mapping[str, Any] = field(default_factory=dict)
     """Where a judge was asked: `model`, `asked` (questions), `verdict`, `reason`."""
+    process: Mapping[str, Any] = field(default_factory=dict)
+    """Where a process-reward model was asked: `scorer`, `model`, `scored` (paths), `failures` (key of an answer -> why none)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -226,6 +228,8 @@ class PooledAnswer:
     """Kind of scorer (`judge`, `process`) -> `z`, its standardised score, and `weight`, what that counts in log odds."""
     confirmed: bool = False
     """A judge put it first whichever way round it was asked."""
+    temperature: float | None = None
+    """At which it was drawn, where the request said so; at a low one, equal answers are near-copies."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

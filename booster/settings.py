@@ -10,12 +10,12 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import unquote, urlsplit
 
 from pydantic import SecretStr
 
-from booster.config import ENDPOINT_VARIABLES, Config, LogLevel, Price, Process
+from booster.config import ENDPOINT_VARIABLES, PROCESS_REWARD_KEY, Config, LogLevel, Price, Process
 from booster.errors import UsageError
 from booster.options import environment_name, nearest, shown
 from booster.sources import (
@@ -57,6 +57,21 @@ class Endpoint:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RewardServer:
+    """The process-reward model to ask; comes from the process's own configuration and from nowhere else."""
+
+    url: str = field(repr=False)
+    """http or https URL; may hold a password."""
+    model: str
+    form: Literal["pooling", "classify"] = "pooling"
+    separator: str = "<extra_0>"
+    """Token after each step, in the form `pooling`."""
+    positive: int = 1
+    """Place of the class that means a right step."""
+    key: SecretStr | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
     """Everything a process is told from outside. `Settings.load()` gathers it; tests and programs may build it."""
 
@@ -84,6 +99,8 @@ class Settings:
     """Whether spans carry tasks, prompts, replies and answers."""
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     """`cerebras`, `openai`, `local` -> what is configured of it; endpoints without any setting are left out."""
+    reward_server: RewardServer | None = None
+    """None = no process reward is asked for."""
     config: Config = field(default_factory=Config)
     """Effective defaults of a solve."""
     warnings: list[str] = field(default_factory=list)
@@ -137,6 +154,8 @@ class Settings:
         endpoints = _endpoints(variables)
         warnings += _without_key(variables)
         process, home = layers.process, _home(layers.process, base, environ)
+        reward_server = _reward_server(process, variables)
+        warnings += _without_server(process, variables)
         return cls(
             home=home,
             journal_url=_journal_url(process.journal_url, home),
@@ -150,10 +169,13 @@ class Settings:
             log_level=process.log_level,
             trace_content=process.trace_content,
             endpoints=endpoints,
+            reward_server=reward_server,
             config=layers.config,
             warnings=warnings,
             secrets=frozenset(
-                secrets | {token or ""} - {""} | _loaded_secrets(endpoints.values(), process.journal_url)
+                secrets
+                | {token or ""} - {""}
+                | _loaded_secrets([*endpoints.values(), *filter(None, [reward_server])], process.journal_url)
             ),
             read_from=(*config_files, *secrets_files),
         )
@@ -224,18 +246,46 @@ def _journal_url(given: str | None, home: Path) -> str:
 def _endpoints(variables: Mapping[str, str]) -> dict[str, Endpoint]:
     endpoints = {}
     for name, names in ENDPOINT_VARIABLES.items():
-        key, model, base_url = (variables.get(variable) for variable in names)
-        if key is not None and not (key.isascii() and key.isprintable() and " " not in key):
-            raise UsageError(
-                f"{names[0]}: holds blanks or characters that no key has; copy the key again", field=names[0]
-            )
+        key, model, base_url = _key(variables, names[0]), variables.get(names[1]), variables.get(names[2])
         try:
             _ = base_url and normal_base_url(base_url)
         except ValueError as error:
             raise UsageError(f"{names[2]}: {error}; use http(s)://HOST[:PORT]/v1", field=names[2]) from None
         if key or model or base_url:
-            endpoints[name] = Endpoint(key=SecretStr(key) if key else None, model=model, base_url=base_url)
+            endpoints[name] = Endpoint(key=key, model=model, base_url=base_url)
     return endpoints
+
+
+def _reward_server(process: Process, variables: Mapping[str, str]) -> RewardServer | None:
+    if process.process_reward_url is None:
+        return None
+    if process.process_reward_model is None:
+        field_name = "processRewardModel"
+        raise UsageError(f"{field_name}: is missing; name the model that processRewardUrl serves", field=field_name)
+    try:
+        url = normal_base_url(process.process_reward_url)
+    except ValueError as error:
+        message = f"processRewardUrl: {error}; use http(s)://HOST[:PORT]"
+        raise UsageError(message, field="processRewardUrl") from None
+    return RewardServer(
+        url=url, model=process.process_reward_model, form=process.process_reward_form,
+        separator=process.process_reward_separator, positive=process.process_reward_class,
+        key=_key(variables, PROCESS_REWARD_KEY),
+    )  # fmt: skip
+
+
+def _key(variables: Mapping[str, str], name: str) -> SecretStr | None:
+    key = variables.get(name)
+    if key is not None and not (key.isascii() and key.isprintable() and " " not in key):
+        raise UsageError(f"{name}: holds blanks or characters that no key has; copy the key again", field=name)
+    return SecretStr(key) if key else None
+
+
+def _without_server(process: Process, variables: Mapping[str, str]) -> list[str]:
+    """Return a warning where a reward model is named, or has a key, and there is no address to ask."""
+    if process.process_reward_url is not None or not (process.process_reward_model or PROCESS_REWARD_KEY in variables):
+        return []
+    return ["no process reward is asked for without processRewardUrl"]
 
 
 def _without_key(variables: Mapping[str, str]) -> list[str]:
@@ -252,11 +302,11 @@ def _is_secret(name: str) -> bool:
     return not name.endswith(_SHOWN) and not name.startswith("BOOSTER_")
 
 
-def _loaded_secrets(endpoints: Iterable[Endpoint], journal_url: str | None) -> set[str]:
+def _loaded_secrets(endpoints: Iterable[Endpoint | RewardServer], journal_url: str | None) -> set[str]:
     """Return keys, and passwords inside URLs as written and as meant."""
     found, urls = set(), [journal_url]
     for endpoint in endpoints:
-        urls.append(endpoint.base_url)
+        urls.append(endpoint.base_url if isinstance(endpoint, Endpoint) else endpoint.url)
         if endpoint.key is not None:
             found.add(endpoint.key.get_secret_value())
     for password in (_password(url) for url in urls if url):

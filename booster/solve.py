@@ -9,11 +9,12 @@ from typing import Any
 
 from booster.answer import Standing, conclude, ended_by_cascade, standing, standing_of
 from booster.attempt import attempt_step, attempt_with_probe, final_answer, final_key, run_beam, with_templates
+from booster.cascade import pair_of
 from booster.codec import encode
 from booster.drawing import most_samples, pooled
 from booster.metacontrol import improves, is_cut_off, react
 from booster.parts import Attempt, Parts
-from booster.search import Choice, choose_answer, choose_step, total
+from booster.search import Choice, beam_calls, choose_answer, choose_step, total
 from booster.session import (
     Conclusion,
     Decision,
@@ -26,7 +27,7 @@ from booster.session import (
     StopReason,
     advance,
 )
-from booster.signals import failed, is_noticed, outcome_of, probed, signals
+from booster.signals import costs_of, failed, outcome_of, probed, signals
 from scheduler.types import Outcome
 from verifier.answers import vote_key
 from verifier.types import Candidate, Score
@@ -156,16 +157,17 @@ def _decide(session: Session, granularity: Granularity, parts: Parts, given: Seq
         case "system2" | "seed" as setting:
             return Decision(mode="system2", forced=True, reason=f"the scheduler setting is {setting}")
         case _:
-            seen = signals(session, parts.purse.used_share())
-            return parts.judgement.decide(seen, noticed=is_noticed(session, granularity))
+            pair = pair_of(session.config)
+            learnt = parts.memory.state.cascade(pair.key) if pair else None
+            seen = signals(session, parts.purse.used_share(), granularity, learnt)
+            return parts.judgement.decide(seen, costs_of(session, granularity, parts.prices))
 
 
 def _can_probe(session: Session, granularity: Granularity, parts: Parts) -> bool:
     """Say whether a further call leaves System 2 all of its own, and one for the answer."""
     config, left = session.config, parts.purse.affordable()
-    beam = config.beam_width * (config.beam_depth - 1) if config.beam_width > 1 else 0
     whole = config.num_candidates if session.at_once else most_samples(session)
-    own = whole if granularity == "answer" else 2 + beam
+    own = whole if granularity == "answer" else 2 + beam_calls(config)
     return left is None or left > own + 1
 
 
@@ -234,7 +236,7 @@ def _select(session: Session, opened: Opened, attempt: Attempt) -> Choice:
 def _worth_looking_ahead(session: Session, opened: Opened, choice: Choice) -> bool:
     """A beam is tried where the best step gains nothing, carries no answer, and there is another one to take."""
     config, winner = session.config, choice.winner
-    if opened.granularity == "answer" or min(config.beam_width, config.beam_depth, len(choice.contenders)) < 2:
+    if opened.granularity == "answer" or beam_calls(config) == 0 or len(choice.contenders) < 2:
         return False
     last = session.steps[-1] if session.steps else None
     return (

@@ -2,22 +2,29 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from booster.config import ENDPOINT_VARIABLES, Config
 from booster.errors import UsageError
+from booster.parts import Memory, Purse
 from booster.redact import Redactor
+from booster.rewarding import REWARD_SECONDS, ProcessReward
 from booster.session import Budget, Session
-from booster.settings import Settings
+from booster.settings import RewardServer, Settings
 from providers.chain import Chain, how_to_configure, rungs
 from providers.endpoints import Endpoint, configured_endpoints
 from providers.errors import NoProviderError
 from providers.openai_compatible import OpenAICompatible
-from providers.retry import Prices
-from providers.types import Ledger, Provider, Sampler
+from providers.retry import Prices, RetryPolicy, ask
+from providers.types import Ask, Ledger, Provider, Sampler
+from verifier.process_reward_http import ProcessRewardServer, RewardModel
+
+REWARD_POLICY: Final = RetryPolicy(attempts=2)
+"""An opinion is worth one further attempt, no more: the budget's calls are there for answers."""
 
 
 class Wiring:
@@ -30,6 +37,9 @@ class Wiring:
         self._direct = list(direct)
         self._stack = stack
         self._simulated: Provider | None = None
+        self._rewards = _reward_server(settings.reward_server)
+        if self._rewards is not None:
+            stack.push_async_callback(self._rewards.aclose)
         self.prices: Prices = {
             model: (price.input_per_m_tok, price.output_per_m_tok) for model, price in settings.prices.items()
         }
@@ -62,6 +72,27 @@ class Wiring:
         clean = self.redact.own if session.problem.verbatim else self.redact
         return Chain(self._rungs(direct, session.config, sampler), ledger, prices=self.prices, clean=clean)
 
+    def reward(
+        self, config: Config, ledger: Ledger, purse: Purse, memory: Memory, paid: Callable[[Ask], Ask]
+    ) -> ProcessReward | None:
+        """Return who scores the paths of one solve; None where nobody is configured, or the options let nobody speak.
+
+        Args:
+            config: Options of the solve. A vote alone, or the score alone, hears no opinion.
+            ledger: Of its session.
+            purse: The same, as the loop sees it.
+            memory: Knows what the scorer's opinion counts.
+            paid: Wraps whatever asks, as all calls of the solve are.
+        """
+        server = self._rewards
+        if server is None or config.select in ("vote", "score"):
+            return None
+        sender: Ask = partial(
+            ask, provider=server, ledger=ledger, policy=REWARD_POLICY, prices=self.prices, clean=self.redact
+        )
+        seconds = min(REWARD_SECONDS, self.request_timeout)
+        return ProcessReward(paid(sender), server.default_model, purse, memory, seconds=seconds)
+
     def fallbacks(self, chain: Chain) -> list[str]:
         """Return, in words, why a later source than the configured one had to answer, or why there is none."""
         if not chain.providers:
@@ -80,7 +111,8 @@ class Wiring:
         every = self._rungs(self._direct, config, sampler) if config.provider != "simulated" else []
         if budget.cost_usd is None:
             return
-        for model in _asked(config, every):
+        rewards = [self._rewards.default_model] if self._rewards and config.select not in ("vote", "score") else []
+        for model in [*_asked(config, every), *rewards]:
             if model not in self.prices and model.partition("/")[2] not in self.prices:
                 raise UsageError(
                     f"budget.costUsd: the price of the model {model!r} is not known; add it to `prices` in config.json, "
@@ -125,6 +157,22 @@ def _asked(config: Config, providers: Sequence[Provider]) -> list[str]:
     # A provider asked in the place of another one, or for no model in particular, takes its own.
     own = [provider.default_model for provider in providers] if None in wanted or len(providers) > 1 else []
     return list(dict.fromkeys([*named, *own]))
+
+
+def _reward_server(place: RewardServer | None) -> ProcessRewardServer | None:
+    if place is None:
+        return None
+    key = place.key.get_secret_value() if place.key else None
+    return ProcessRewardServer(
+        RewardModel(
+            url=place.url,
+            model=place.model,
+            form=place.form,
+            separator=place.separator,
+            positive=place.positive,
+            key=key,
+        )
+    )
 
 
 def _configured(settings: Settings) -> list[Provider]:

@@ -68,9 +68,7 @@ class Run:
 class Worker:
     """Works on sessions, one call of `work` each."""
 
-    def __init__(
-        self, journal: Journal, wiring: Wiring, verifiers: Sequence[Verifier], telemetry: Telemetry
-    ) -> None:
+    def __init__(self, journal: Journal, wiring: Wiring, verifiers: Sequence[Verifier], telemetry: Telemetry) -> None:
         self._journal, self._wiring, self._verifiers, self._telemetry = journal, wiring, verifiers, telemetry
         self._scheduler = SharedScheduler(journal)
         self._memories = Memories(journal)
@@ -151,17 +149,22 @@ class Worker:
         async def record(session: Session, *entries: tuple[str, Mapping[str, Any]]) -> Session:
             return self._record(run, session, entries, ledger, recorder)
 
-        async def ask(call: Call) -> Reply:
-            reply = await purse.ask(chain.ask, call, lambda: self._journal.cancel_requested(run.record.id))
-            await recorder.settled()
-            return reply
+        def paid(send: Ask) -> Ask:
+            async def ask(call: Call) -> Reply:
+                reply = await purse.ask(send, call, lambda: self._journal.cancel_requested(run.record.id))
+                await recorder.settled()
+                return reply
+
+            return ask
 
         trace = run.trace
-        chain = await self._wiring.chain(run.session, trace.ledger(ledger), run.sampler)
+        traced = trace.ledger(ledger)
+        chain = await self._wiring.chain(run.session, traced, run.sampler)
         purse = Purse(ledger, run.session.budget)
+        memory = await self._memories.of(run.session.config.namespace)
         judgement = await self._judgement(run)
         parts = Parts(
-            ask=trace.asking(ask),
+            ask=trace.asking(paid(chain.ask)),
             purse=purse,
             judgement=judgement,
             verifiers=self._verifiers,
@@ -169,7 +172,8 @@ class Worker:
             now=now,
             fallbacks=lambda: self._wiring.fallbacks(chain),
             request_timeout=self._wiring.request_timeout,
-            memory=await self._memories.of(run.session.config.namespace),
+            memory=memory,
+            reward=self._wiring.reward(run.session.config, traced, purse, memory, paid),
             prices=self._wiring.prices,
         )
         events = [*trace.begun(), *events]

@@ -149,7 +149,7 @@ class Auction:
             mu=self.mu,
             rob_gain=rob_gain,
             eco_cost=eco_cost,
-            expected_cost_s1=costs.cheap + estimate * (costs.deep + costs.damage),
+            expected_cost_s1=costs.cheap + estimate * costs.failure,
             expected_cost_s2=costs.deep,
             regime_shift=shifted,
             suggest_compact=deep and pollution > compact_threshold(self.mu),

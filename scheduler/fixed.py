@@ -184,7 +184,7 @@ def linear_decision(
 ) -> Decision:
     """Return the decision of a policy that compares one estimate in [0, 1] with one threshold in [0, 1]."""
     costs, deep = question.costs, estimate > threshold
-    at_stake = estimate * (costs.deep + costs.damage)
+    at_stake = estimate * costs.failure
     return Decision(
         decision_id=question.decision_id,
         mode="system2" if deep else "system1",

@@ -109,8 +109,7 @@ def clamp01(value: float) -> float:
 def critical_threshold(costs: Costs, mu: float, rework: float) -> float:
     """Return the probability of failure above which System 2 is cheaper.
 
-    Solves `cheap + mu p (deep + damage) = deep + p rework deep` for p: a failed System 1 step is redone by System 2
-    and does damage, a System 2 step has to be redone with probability `rework` where System 1 would have failed.
+    Solves `cheap + mu p (redo + damage) = deep + p rework deep` for p: a failed System 1 step is redone and does damage, a System 2 step has to be redone with probability `rework` where System 1 would have failed.
 
     Args:
         costs: Costs of the two modes.
@@ -118,7 +117,7 @@ def critical_threshold(costs: Costs, mu: float, rework: float) -> float:
         rework: Probability in [0, 1] that System 2 goes astray on a critical step.
     """
     premium = costs.deep - costs.cheap
-    saved = mu * (costs.deep + costs.damage) - rework * costs.deep
+    saved = mu * costs.failure - rework * costs.deep
     return premium / saved if saved > premium else 1.0
 
 

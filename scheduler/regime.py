@@ -110,7 +110,7 @@ class RegimeBank:
         shifted = track.shifted or (track.last is not None and track.last != best.id)
         track.last, track.shifted = best.id, False
 
-        at_stake, redone = mu * p * (costs.deep + costs.damage), p * rework * costs.deep
+        at_stake, redone = mu * p * costs.failure, p * rework * costs.deep
         heaviest = best.mixture.heaviest
         head, phi = best.mixture.heads[heaviest], x.phi[heaviest]
         sd = math.sqrt(head.moments(phi, x.outer[heaviest])[1])

@@ -67,7 +67,9 @@ def _add_session_tools(mcp: MCPServer, tools: PersistentService) -> None:
         policy: Annotated[
             str | None, Field(description="regime (default), auction, router, static, always-s1, always-s2.")
         ] = None,
-        costs: Annotated[dict[str, Number] | None, Field(description="cheap (1), deep (5), damage (0).")] = None,
+        costs: Annotated[
+            dict[str, Number] | None, Field(description="cheap (1), deep (5), damage (0), redo (deep).")
+        ] = None,
         opts: Annotated[
             dict[str, Any] | None, Field(description="Settings such as probeRate, calibWindow, threshold.")
         ] = None,
@@ -224,9 +226,9 @@ def main(arguments: list[str] | None = None) -> None:
 def _costs(costs: dict[str, Number] | None) -> Costs | None:
     if costs is None:
         return None
-    unknown = sorted(set(costs) - {"cheap", "deep", "damage"})
+    unknown = sorted(set(costs) - {"cheap", "deep", "damage", "redo"})
     if unknown:
-        raise ToolError(f"costs: unknown field {unknown[0]!r}; known are cheap, deep, damage")
+        raise ToolError(f"costs: unknown field {unknown[0]!r}; known are cheap, deep, damage, redo")
     return Costs(**costs)  # type: ignore[arg-type]  # numeric strings are accepted there
 
 

@@ -192,7 +192,7 @@ class Session:
         """Return the session's own state (not the library) as JSON-ready values."""
         return {
             "sessionId": self.session_id,
-            "costs": {"cheap": self.costs.cheap, "deep": self.costs.deep, "damage": self.costs.damage},
+            "costs": self.costs.as_dict(),
             "probeRate": self.probe_rate,
             "pollution": self.pollution,
             "steps": self.steps,

@@ -114,18 +114,30 @@ class Costs:
     cheap: float = 1.0
     """One System 1 step."""
     deep: float = 5.0
-    """One System 2 step; also what a failed System 1 step costs again when it is redone."""
+    """One System 2 step."""
     damage: float = 0.0
     """What a failed System 1 step costs beyond its redoing."""
+    redo: float | None = None
+    """What it costs to redo a failed System 1 step, where that is not `deep`, another System 2 step."""
 
     def __post_init__(self) -> None:
-        for name in ("cheap", "deep", "damage"):
-            value = number(name, getattr(self, name))
+        for name, given in self.as_dict().items():
+            value = number(name, given)
             if value < 0:
                 raise InvalidInputError(name, f"{value!r} is negative")
             object.__setattr__(self, name, value)
         if self.deep < self.cheap:
             raise InvalidInputError("deep", f"{self.deep!r} is below cheap ({self.cheap!r})")
+
+    @property
+    def failure(self) -> float:
+        """What a failed System 1 step costs beyond itself."""
+        return (self.deep if self.redo is None else self.redo) + self.damage
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the costs that are set, by name."""
+        named = {"cheap": self.cheap, "deep": self.deep, "damage": self.damage}
+        return named if self.redo is None else {**named, "redo": self.redo}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

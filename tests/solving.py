@@ -16,7 +16,7 @@ from providers.counting import CountingLedger
 from providers.retry import RetryPolicy
 from providers.scripted import Line, ScriptedProvider
 from providers.types import Call, Message, Provider
-from scheduler.types import Outcome, Signals
+from scheduler.types import Costs, Outcome, Signals
 from tests.builders import DEEP
 from verifier.checks import CheckVerifier
 from verifier.heuristic import HeuristicVerifier
@@ -127,7 +127,7 @@ class AJudgement:
         self.reported: list[tuple[str, bool]] = []
         self.successes: list[bool] = []
 
-    def decide(self, signals: Signals, *, noticed: bool) -> Decision:
+    def decide(self, signals: Signals, costs: Costs) -> Decision:
         """See `booster.parts.Judgement`."""
         return self.decision
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from booster.config import ENDPOINT_VARIABLES, Config, Process
+from booster.config import ENDPOINT_VARIABLES, PROCESS_REWARD_KEY, Config, Process
 from booster.settings import Settings
 from booster.sources import read_config, read_secrets
 
@@ -50,7 +50,8 @@ def test_the_secrets_example_holds_every_name_and_no_value(tmp_path: Path) -> No
 
     assert (values, warnings) == ({}, [])
     assert set(re.findall(r"^([A-Z_]+)=", text, re.MULTILINE)) == {
-        name for names in ENDPOINT_VARIABLES.values() for name in names
+        PROCESS_REWARD_KEY,
+        *(name for names in ENDPOINT_VARIABLES.values() for name in names),
     }
 
 
@@ -106,7 +107,9 @@ def test_no_shipped_file_names_a_developers_machine_or_a_package_registry() -> N
 def test_every_dependency_is_pinned_for_the_tests() -> None:
     """Plain `name==version` lines: no addresses, no hashes, and nothing that the tests run on left to chance."""
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    wanted = [*PYPROJECT["project"]["dependencies"], *PYPROJECT["project"]["optional-dependencies"]["test"]]
+    extras = PYPROJECT["project"]["optional-dependencies"]
+    wanted = [*PYPROJECT["project"]["dependencies"], *extras["otel"], *extras["metrics"], *extras["test"]]
+    wanted.remove("reasoning-booster[otel,metrics]")
 
     pins = [re.fullmatch(r"([A-Za-z0-9._-]+)==[A-Za-z0-9.]+", line) for line in lines]
 

@@ -100,6 +100,19 @@ def confidence(calibration: Calibration, labels: int, v1: int, n: int) -> tuple[
     return calibration.p(v1, n), True
 
 
+def combined_confidence(calibration: Calibration, labels: int, share: float) -> tuple[float, bool]:
+    """Return what may be reported of the winner of a sum of votes and opinions, and whether it is calibrated.
+
+    Args:
+        calibration: Learnt from verified outcomes of such winners alone.
+        labels: Outcomes it has learnt from.
+        share: P(winner) in [0, 1] by `verifier.combine`; with fewer than `LABELS_NEEDED` labels it is returned as it is.
+    """
+    if labels < LABELS_NEEDED:
+        return share, False
+    return calibration.p_at(log_odds(share)), True
+
+
 def evidence(v1: int, n: int) -> float:
     """Return the log odds of v1 / (n + 1): one imagined sample more has voted for another answer.
 

@@ -9,7 +9,7 @@ is worth. Below: `verifier.judge_prompts`; the model is reached through `ask` al
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Literal, TypeVar
 
@@ -20,6 +20,7 @@ from verifier.judge_prompts import (
     Winner,
     again_messages,
     pair_messages,
+    path_messages,
     point_messages,
     read_rationale,
     read_score,
@@ -87,6 +88,16 @@ class Judge:
             step_key: Names the call in the journal; the re-ask adds `/again`.
         """
         return await self._opinion(point_messages(matter, text), read_score, "score", step_key)
+
+    async def value(self, matter: Matter, path: Sequence[str], *, step_key: str) -> Opinion[float]:
+        """Return how likely a right answer can be reached from the end of a path, in [0, 1] (Yao et al. 2023, arXiv:2305.10601).
+
+        Args:
+            matter: What the path is held against.
+            path: Texts of the steps, oldest first.
+            step_key: Names the call in the journal; the re-ask adds `/again`.
+        """
+        return await self._opinion(path_messages(matter, path), read_score, "score", step_key)
 
     async def compare(self, matter: Matter, a: str, b: str, *, step_key: str) -> Opinion[Winner]:
         """Return which candidate is better, shown in this order: one verdict, with the judge's preference for a place in it."""

@@ -6,6 +6,7 @@ recorded rewards).
 """
 
 import math
+import re
 from collections.abc import Sequence
 
 from verifier.tuned import LEAST_STEP_REWARD
@@ -40,6 +41,18 @@ def first_wrong_step(step_rewards: Sequence[float]) -> int | None:
         return None
     drops = [before - after for before, after in zip((1.0, *step_rewards), step_rewards, strict=False)]
     return max(range(len(drops)), key=lambda at: (drops[at], -at))
+
+
+def steps_of(solution: str, answer: str | None = None) -> tuple[str, ...]:
+    """Return the steps of a whole solution: what blank lines part, and at the end the answer where no text names it.
+
+    Args:
+        solution: The reasoning, as written.
+        answer: What it came to.
+    """
+    steps = tuple(part.strip() for part in re.split(r"\n[^\S\n]*\n", solution) if part.strip())
+    named = answer is None or (bool(steps) and answer in steps[-1])
+    return steps if named else (*steps, f"Answer: {answer}")
 
 
 def _require_probabilities(step_rewards: Sequence[float]) -> None:

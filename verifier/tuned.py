@@ -94,8 +94,3 @@ VALUES_SCALE: Final = 4.0
 ERRORS_FULL: Final = 2
 INDEX_FULL: Final = 12
 """Errors and steps at which their terms are full."""
-LENGTH_SLOPE: Final = 0.3
-"""A long task is a little harder than a short one; its length predicts failure only weakly (AUC .54 to .62)."""
-LENGTH_CLIP: Final = 2.5
-TASKS_NEEDED: Final = 6
-"""Tasks seen below which their length says nothing."""

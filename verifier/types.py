@@ -127,6 +127,9 @@ class Candidate:
     """What its call consumed; a call that yielded several candidates is charged to the first."""
     score: Score | None = None
     checks: tuple[CheckResult, ...] = ()
+    opinions: Mapping[str, Mapping[str, float]] = field(default_factory=dict, hash=False)
+    """Kind of scorer (`process`, `heuristic`) -> `score`, in its own unit, and, once compared with those of its siblings, `z` and
+    `weight`, what that counts in log odds."""
 
     @property
     def failed_checks(self) -> tuple[CheckResult, ...]:

@@ -246,7 +246,7 @@ def collect(seeds: Sequence[int]) -> Mapping[str, Any]:
             "stream": "seed51, seed 0, unless a figure says otherwise",
             "tasks": len(first.tasks),
             "stepsPerTask": STEPS,
-            "costs": {"cheap": first.costs.cheap, "deep": first.costs.deep, "damage": first.costs.damage},
+            "costs": first.costs.as_dict(),
             "units": {
                 "cost": "System 1 steps",
                 "rates": "%",

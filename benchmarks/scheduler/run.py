@@ -77,7 +77,7 @@ class Trace:
 
     def add(self, costs: Costs, *, deep: bool, critical: bool, rework: bool, estimate: float) -> None:
         """Account one step by the truth."""
-        spent = costs.deep * (1 + rework) if deep else costs.cheap + critical * (costs.deep + costs.damage)
+        spent = costs.deep * (1 + rework) if deep else costs.cheap + critical * costs.failure
         self.cost += spent
         self.regret.append(spent - (costs.deep if critical else costs.cheap))
         self.deep.append(deep)

@@ -5,7 +5,7 @@ numbers that it says are left over; only the scorer knows.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -16,6 +16,9 @@ from benchmarks.replay_data import Depth, Puzzle, game24_trees
 from benchmarks.selection.replays import bounds, paired
 from benchmarks.statistics import mean
 from benchmarks.table import Bar, Figure, Section
+from booster.search import Branch, distinct, keep
+from providers.types import Proposal
+from verifier.types import Candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +145,7 @@ def _kept_one(level: Depth, width: Width, generator: Random) -> bool:
     """Say whether one beam holds a solvable state. Calls beyond the recorded three are drawn from them with replacement."""
     order = list(range(len(level.left)))
     generator.shuffle(order)
-    pooled: dict[object, list[float]] = {}
-    solvable: dict[object, bool] = {}
+    branches: list[Branch] = []
     for at in order:
         recorded = level.calls[at]
         if not recorded:
@@ -152,11 +154,14 @@ def _kept_one(level: Depth, width: Width, generator: Random) -> bool:
             drawn = generator.sample(recorded, width.calls)
         else:
             drawn = generator.choices(recorded, k=width.calls)
-        key = level.left[at] if width.distinct and level.left[at] is not None else at
-        pooled.setdefault(key, []).extend(drawn)
-        solvable[key] = solvable.get(key, False) or level.solvable[at]
-    ranked = sorted(pooled, key=lambda key: -mean(pooled[key]))
-    return any(solvable[key] for key in ranked[: width.keep])
+        head = Candidate(proposal=Proposal(text=str(at)), source="replay", key=str(at))
+        branches.append(Branch(path=(head,), values=tuple(drawn)))
+
+    def state(branch: Branch) -> Hashable:
+        left = level.left[int(branch.head.key)]
+        return branch.head.key if left is None or not width.distinct else left
+
+    return any(level.solvable[int(one.head.key)] for one in keep(distinct(branches, state), width.keep))
 
 
 def _calls(puzzles: Sequence[Puzzle], depth: int, width: Width) -> float:

@@ -9,8 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from booster.answer_state import AnswerState
 from booster.cli.shared import AsJson, ConfigFile, SecretsFile, load_settings, print_json, run_async
 from booster.errors import UsageError
+from booster.learnt import read, replace_state
 from booster.redact import Redactor, printable
 from booster.settings import MEMORY_JOURNAL, Settings
 
@@ -18,6 +20,9 @@ app = typer.Typer(no_args_is_help=True)
 
 Namespace = Annotated[str | None, typer.Option(help="Library to look at; unset = that of the settings.")]
 Sessions = Annotated[int, typer.Option(help="Latest sessions to look through.", min=1, max=100_000)]
+
+ANSWERS = "answers"
+"""Where an exported document holds what was learnt about answers."""
 
 SESSIONS = 200
 """Sessions that figures are drawn from, unless told otherwise."""
@@ -57,13 +62,14 @@ def calibration(
     config: ConfigFile = None,
     secrets: SecretsFile = None,
 ) -> None:
-    """Show how well predictions met labels lately, and whether they improve."""
+    """Show how well predictions met labels lately, and what votes, cheap models and opinions have proved to be worth."""
     settings = load_settings(config, secrets)
     name = namespace or settings.config.namespace
 
     async def report(journal: Any) -> dict[str, Any]:
         lived = await _relived(journal, name, sessions)
-        return {"namespace": name, **lived.calibration.report()}
+        answers = await _answers(journal, name) or AnswerState()
+        return {"namespace": name, **lived.calibration.report(), "answers": answers.table()}
 
     _show(run_async(_with_journal(settings, report)), as_json)
 
@@ -100,7 +106,7 @@ def export_(
     """Write what a namespace has learnt as one JSON document, for `booster scheduler import` elsewhere."""
     settings = load_settings(config, secrets)
     name = namespace or settings.config.namespace
-    document = run_async(_with_journal(settings, lambda journal: _tools(journal).export(name)))
+    document = run_async(_with_journal(settings, lambda journal: _export(journal, name)))
     if file is None:
         print_json(document)
         return
@@ -117,11 +123,11 @@ def import_(
     config: ConfigFile = None,
     secrets: SecretsFile = None,
 ) -> None:
-    """Put an exported library in place of what a namespace holds."""
+    """Put what was exported in place of what a namespace holds."""
     document = _exported(file)
     settings = load_settings(config, secrets)
     name = namespace or document.get("namespace") or settings.config.namespace
-    found = run_async(_with_journal(settings, lambda journal: _tools(journal).restore(str(name), document)))
+    found = run_async(_with_journal(settings, lambda journal: _import(journal, str(name), document)))
     _show(found, as_json)
 
 
@@ -132,7 +138,12 @@ def reset(
     """Forget what a namespace has learnt."""
     settings = load_settings(config, secrets)
     name = namespace or settings.config.namespace
-    there_was = run_async(_with_journal(settings, lambda journal: _tools(journal).reset(name)))
+
+    async def forget(journal: Any) -> bool:
+        library = await _tools(journal).reset(name)
+        return await replace_state(journal, name, None) or library
+
+    there_was = run_async(_with_journal(settings, forget))
     if as_json:
         print_json({"namespace": name, "reset": there_was})
     else:
@@ -151,6 +162,53 @@ def _tools(journal: Any) -> Any:
     from booster.scheduler_store import scheduler_tools
 
     return scheduler_tools(journal, None)
+
+
+async def _export(journal: Any, namespace: str) -> dict[str, Any]:
+    """Return library and what was learnt about answers, whichever there is.
+
+    Raises:
+        InvalidInputError: There is neither.
+    """
+    from scheduler.errors import InvalidInputError
+
+    answers = await _answers(journal, namespace)
+    learnt = {} if answers is None else {ANSWERS: answers.dump()}
+    try:
+        return {**await _tools(journal).export(namespace), **learnt}
+    except InvalidInputError:
+        if answers is None:
+            raise
+        return {"namespace": namespace, **learnt}
+
+
+async def _import(journal: Any, namespace: str, document: dict[str, Any]) -> dict[str, Any]:
+    """Put both parts in place, or the one there is; nothing is written where one cannot be read."""
+    answers = None
+    if ANSWERS in document:
+        try:
+            answers = AnswerState.load(document[ANSWERS])
+        except ValueError as error:
+            raise UsageError(f"FILE: {ANSWERS}: {error}", field="FILE") from None
+    alone = answers is not None and "library" not in document
+    found = {"namespace": namespace} if alone else await _tools(journal).restore(namespace, document)
+    if answers is None:
+        return dict(found)
+    await replace_state(journal, namespace, answers)
+    return {**found, "answerLabels": answers.labels}
+
+
+async def _answers(journal: Any, namespace: str) -> AnswerState | None:
+    """Return what was learnt about answers; None where nothing was.
+
+    Raises:
+        UsageError: It cannot be read.
+    """
+    try:
+        return await read(journal, namespace)
+    except ValueError as error:
+        again = f"`booster scheduler reset --namespace {namespace}` begins anew"
+        raise UsageError(f"what was learnt about answers cannot be read: {error}; {again}") from None
 
 
 async def _library(journal: Any, namespace: str) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from booster.journal.calls import CallRecord
 from booster.journal.codec import cut
 from providers.types import Usage
+from verifier.process_reward_http import ROLE as PROCESS_REWARD
 
 LimitKind = Literal["calls", "tokens", "costUsd", "seconds"]
 
@@ -163,7 +164,8 @@ def diagnostics(records: Sequence[CallRecord], *, full: bool) -> dict[str, Any]:
     done = [record for record in arrived if record.reply is not None]
     failed = [record for record in arrived if record.error is not None]
     bad = sorted((record for record in records if _brought_nothing(record)), key=lambda r: r.arrived or r.opened)
-    last = done[-1] if done else None
+    said = [record for record in done if record.role != PROCESS_REWARD]  # rewards are no content of a model
+    last = said[-1] if said else None
     reply = last.reply if last is not None else None
     document: dict[str, Any] = {
         "totalCalls": len(records),

@@ -114,12 +114,15 @@ class Asked:
 
 def _copied(value: Any, texts: list[str]) -> Any:
     """Return a deep copy made of JSON's own types, and add every string in it to `texts`."""
-    if isinstance(value, str):
+    kind = type(value)  # exact types first: nearly all values are of one, and abstract classes are slow to ask
+    if kind is str or isinstance(value, str):
         texts.append(value)
         return value
-    if value is None or isinstance(value, int) or (isinstance(value, float) and value - value == 0):
+    if value is None or kind is int or kind is bool or (isinstance(value, float) and value - value == 0):
         return value
-    if isinstance(value, Mapping):
+    if kind is list:
+        return [_copied(item, texts) for item in value]
+    if kind is dict or isinstance(value, Mapping):
         copy = {}
         for key, item in value.items():
             if not isinstance(key, str):
@@ -127,6 +130,8 @@ def _copied(value: Any, texts: list[str]) -> Any:
             texts.append(key)
             copy[key] = _copied(item, texts)
         return copy
+    if isinstance(value, int):
+        return value
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
         return [_copied(item, texts) for item in value]
     raise JournalError(f"only plain JSON can be journalled, not {value!r:.100}")

@@ -9,7 +9,7 @@ import pytest
 from booster.asking import PATIENCE_FACTOR, PATIENCE_FLOOR, any_of
 from booster.attempt import attempt_step, final_answer, run_beam, verified_steps, with_templates
 from booster.parts import Attempt
-from booster.search import choose_step
+from booster.search import Choice, choose_step
 from booster.session import Decision, Problem, Session
 from providers.errors import BadReplyError, CallCancelled, TransientError
 from providers.scripted import ScriptedProvider
@@ -391,6 +391,47 @@ def test_the_beam_finds_the_head_that_greed_would_miss() -> None:
         return beamed.winner.proposal.text
 
     assert run_virtual(scenario) == "Weigh a parcel"
+
+
+def test_a_judge_values_each_distinct_state_as_often_as_its_depth_says() -> None:
+    """Two of three heads end in the same state; the judge likes what the scores do not."""
+    heads = [
+        a_candidate("Fill the litres jug", total=0.9),
+        a_candidate("fill  the LITRES jug", total=0.8, key="same"),
+        a_candidate("Weigh a parcel", total=0.1),
+    ]
+
+    def script(call: Call) -> str:
+        if call.role != "judge":
+            return steps("Go on with it")
+        return '{"score": 9}' if "Weigh a parcel" in str(call.messages[-1]["content"]) else '{"score": 2}'
+
+    async def scenario() -> tuple[list[str], str, int]:
+        provider = ScriptedProvider(script)
+        session = beam_session(beamWidth=[1, 1], valueCalls=[3, 1], judgeModel="judge", numCandidates=3, topM=3)
+        choice = Choice(winner=heads[0], ranked=tuple(heads), contenders=tuple(heads))
+        beamed = await run_beam(session, opened(), choice, some_parts(provider))
+        assert beamed.winner is not None
+        asked = [call.step_key for call in provider.calls if call.role == "judge"]
+        return asked, beamed.winner.proposal.text, len(provider.calls)
+
+    asked, winner, calls = run_virtual(scenario)
+
+    assert len(asked) == len(set(asked)) == 2 * 3
+    assert (winner, calls) == ("Weigh a parcel", 6 + 1)
+
+
+def test_a_judge_that_fails_leaves_a_beam_to_the_scores() -> None:
+    heads = [a_candidate("Fill the litres jug", total=0.9), a_candidate("Weigh a parcel", total=0.1)]
+
+    async def scenario() -> str:
+        provider = ScriptedProvider(lambda call: "I cannot say" if call.role == "judge" else steps("Go on with it"))
+        choice = Choice(winner=heads[0], ranked=tuple(heads), contenders=tuple(heads))
+        beamed = await run_beam(beam_session(valueCalls=1), opened(), choice, some_parts(provider))
+        assert beamed.winner is not None
+        return beamed.winner.proposal.text
+
+    assert run_virtual(scenario) == "Fill the litres jug"
 
 
 def test_the_branches_of_a_beam_run_side_by_side_and_end_together() -> None:

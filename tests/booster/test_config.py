@@ -26,6 +26,7 @@ DEFAULTS = {
     "minImprovement": 0.01,
     "beamWidth": 1,
     "beamDepth": 2,
+    "valueCalls": 0,
     "allowBacktrack": True,
     "maxBacktracks": 3,
     "wRules": 0.6,
@@ -52,8 +53,9 @@ BOUNDS = [
     ("lead", 2, 4),
     ("waveSize", 1, 16),
     ("maxBacktracks", 0, 16),
-    ("beamWidth", 1, 4),
+    ("beamWidth", 1, 16),
     ("beamDepth", 1, 4),
+    ("valueCalls", 0, 8),
     ("samplingMaxTokens", 16, 16_000),
     ("probeRate", 0, 1),
     ("contextWindow", 1000, 10_000_000),
@@ -102,6 +104,15 @@ def test_bounds_are_inclusive_and_named_in_the_refusal(name: str, low: int, high
         assert str(error).startswith(f"{name}: {outside} is not allowed")
         assert str(low) in str(error)
         assert str(high) in str(error)
+
+
+@pytest.mark.parametrize("name", ["beamWidth", "valueCalls"])
+def test_a_depth_may_have_a_number_of_its_own(name: str) -> None:
+    """A list, or its JSON text as environments have it; every entry keeps the bounds of the single number."""
+    assert parsed(**{name: [8, "3", 3]}).plain()[name] == [8, 3, 3]
+    assert parsed(**{name: "[2, 1]"}).plain()[name] == [2, 1]
+    for wrong in ([], [1, 99], [1.5], ["x"], True, {"a": 1}):
+        assert refused(**{name: wrong}).field == name
 
 
 @pytest.mark.parametrize("name", ["wRules", "wRedundancy", "wConsistency", "minImprovement"])

@@ -11,15 +11,17 @@ from booster.codec import encode
 from booster.experience import Event, lived_through
 from booster.journal import MemoryJournal
 from booster.journal.errors import JournalError, StateConflict
-from booster.judgement import LearnedJudgement, SharedScheduler, costs_of
+from booster.judgement import LearnedJudgement, SharedScheduler
 from booster.scheduler_store import JournalStore
 from booster.session import Session
 from scheduler.library import FOREIGN_CAP, Library
 from scheduler.persistence import ATTEMPTS
 from scheduler.registry import make_policy
-from scheduler.types import Outcome, Signals
+from scheduler.types import Costs, Outcome, Signals
 from tests.builders import a_session, opened
 
+COSTS = Costs(cheap=1, deep=3)
+UNNOTICED = Costs(cheap=1, deep=3, damage=3e12)
 SEEN = Signals(criticality_hint=0.5, difficulty_hint=0.123456789, progress=0.1, context_pollution=0.0)
 
 
@@ -45,7 +47,7 @@ class Solve:
 
     def decide(self) -> "Solve":
         """Decide a step."""
-        decision = self.judgement.decide(SEEN, noticed=True)
+        decision = self.judgement.decide(SEEN, COSTS)
         self.events.append(("iteration_opened", encode(opened("step", decision))))
         self.decision = decision
         return self
@@ -91,7 +93,7 @@ async def test_what_one_process_learnt_the_next_one_knows() -> None:
 
     later = await Solve(journal, "ses_2").open()
 
-    assert (await labels(journal), later.judgement.decide(SEEN, noticed=True).audit["n_labels"]) == (5, 5)
+    assert (await labels(journal), later.judgement.decide(SEEN, COSTS).audit["n_labels"]) == (5, 5)
 
 
 async def test_two_processes_on_one_namespace_lose_nothing() -> None:
@@ -296,14 +298,8 @@ async def test_where_no_failure_would_be_noticed_nothing_is_left_to_intuition() 
     for _ in range(30):
         solve.decide().report("s1_pass")
 
-    assert solve.judgement.decide(SEEN, noticed=True).mode == "system1"
+    assert solve.judgement.decide(SEEN, COSTS).mode == "system1"
     for _ in range(300):
-        solve.decision = solve.judgement.decide(SEEN, noticed=False)
+        solve.decision = solve.judgement.decide(SEEN, UNNOTICED)
         assert solve.decision.mode == "system2"
         solve.report("s2_done")
-
-
-def test_system_2_costs_as_many_candidates_as_it_draws() -> None:
-    assert costs_of(a_session(config={"numCandidates": 7}, at_once=True)).deep == 7
-    assert costs_of(a_session(config={"numCandidates": 1}, at_once=True)).deep == 2
-    assert costs_of(a_session(at_once=False)).deep == 3

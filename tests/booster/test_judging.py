@@ -2,16 +2,17 @@
 
 import asyncio
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from booster.answer import standing
+from booster.answer import standing, standing_of
 from booster.answer_state import AnswerState
 from booster.parts import Forgetful
-from booster.session import Draw, Session
+from booster.session import Draw, Problem, Session
 from booster.solve import solve
 from providers.errors import RejectedError
 from providers.scripted import Line, ScriptedProvider
@@ -20,6 +21,8 @@ from tests.builders import a_check, a_session, an_answer
 from tests.solving import answer, some_parts
 from tests.virtual_clock import run_virtual
 from verifier.opinion import OpinionWeight
+from verifier.tuned import OPINION_OUTCOMES
+from verifier.types import Check
 
 FAILING = RejectedError("400", kind="http_400")
 ONCE = {"granularity": "answer", "iterations": 1, "numCandidates": 4, "judgeModel": "judge"}
@@ -50,6 +53,9 @@ def judged(
     *,
     weight: float = 0.35,
     seconds: float | None = None,
+    request: dict[str, Any] | None = None,
+    outcomes: int = 0,
+    checks: tuple[Check, ...] = (),
     **config: Any,
 ) -> tuple[Session, list[Call], float]:
     """Draw these answers at once, with a judge; return the session, the judge's calls and the seconds it all took."""
@@ -62,9 +68,10 @@ def judged(
 
     async def scenario() -> tuple[Session, list[Call], float]:
         provider = ScriptedProvider(script, delay=1.0)
-        state = AnswerState(weights={"judge:judge": OpinionWeight(b=weight)})
+        state = AnswerState(weights={"judge:judge": OpinionWeight(b=weight, outcomes=outcomes)})
         parts = replace(some_parts(provider, deadline=seconds), memory=Forgetful(state=state))
-        ended = await solve(a_session(config={**ONCE, **config}), parts)
+        problem = Problem(task="2 + 2?", request=request or {}, checks=checks)
+        ended = await solve(a_session(config={**ONCE, **config}, problem=problem), parts)
         return ended, [call for call in provider.calls if call.role == "judge"], asyncio.get_running_loop().time()
 
     return run_virtual(scenario)
@@ -147,6 +154,50 @@ def test_a_judge_is_asked_only_where_it_can_change_the_winner(texts: list[str], 
     assert claim(ended)[0] == ("5" if asked else "4")
 
 
+@pytest.mark.parametrize(
+    ("request_", "asked"),
+    [
+        ({"temperature": 0}, 2),
+        ({"temperature": 0.3}, 2),
+        ({"temperature": 0.31}, 0),
+        ({}, 0),
+        ({"temperature": None}, 0),
+    ],
+)
+def test_near_copies_count_less_than_votes_so_that_a_judge_can_overturn_them(
+    request_: dict[str, Any], asked: int
+) -> None:
+    """2:1:1 votes are .87 apart where samples are independent, .17 where they are near-copies of each other."""
+    ended, calls, _ = judged(["4", "4", "5", "6"], prefers("5"), request=request_)
+
+    assert len(calls) == asked
+    assert claim(ended) == (("5", "judged") if asked else ("4", "unverified"))
+
+
+def test_a_low_temperature_shows_in_the_term_of_the_votes() -> None:
+    ended, _, _ = judged(["4", "4", "5"], verdict("tie"), request={"temperature": 0.2}, numCandidates=3)
+
+    assert ended.conclusion is not None
+    (evidence,) = ended.conclusion.evidence
+    assert evidence.detail["groups"][0]["terms"]["votes"] == pytest.approx(0.25 * math.log(2))
+
+
+def test_opinions_of_several_scorers_stand_side_by_side() -> None:
+    answers = [
+        replace(
+            an_answer(text, key=text),
+            opinions={"process": {"z": z, "weight": 0.5}, "judge": {"z": -z, "weight": 0.25}},
+        )
+        for text, z in (("4", -1.0), ("5", 1.0))
+    ]
+
+    (evidence,) = standing_of(tuple(answers)).evidence
+
+    assert [(group["terms"]["process"], group["terms"]["judge"]) for group in evidence.detail["groups"]] == [
+        (-0.5, 0.25), (0.5, -0.25),
+    ]  # fmt: skip
+
+
 def test_without_a_judge_model_nobody_is_asked() -> None:
     ended, calls, _ = judged(["4", "5", "4", "5"], prefers("5"), judgeModel=None)
 
@@ -197,6 +248,17 @@ def test_select_judge_scores_each_answer_as_it_lands() -> None:
     assert took == 2.0
     assert claim(ended) == ("5", "judged")
     assert report(ended)["asked"] == 4
+
+
+@pytest.mark.parametrize(("outcomes", "asked"), [(0, 3), (OPINION_OUTCOMES, 1)])
+def test_answers_that_fail_a_check_are_scored_while_that_teaches_and_never_lead(outcomes: int, asked: int) -> None:
+    judge = scored({"4": 9, "5": 1, "6": 2})
+    checks = (Check.contains("5"),)
+    ended, calls, _ = judged(["4", "5", "6"], judge, select="judge", numCandidates=3, outcomes=outcomes, checks=checks)
+
+    assert len(calls) == asked
+    assert claim(ended) == ("5", "verified")
+    assert not any(one.confirmed for one in ended.answers if one.answer == "4")
 
 
 def test_a_score_for_all_is_no_judgement() -> None:

@@ -5,14 +5,15 @@ from typing import Any
 
 import pytest
 
-from booster.answer import conclude
+from booster.answer import CAPS, conclude
 from booster.answer_state import REMEMBERED, AnswerState
 from booster.journal import MemoryJournal
-from booster.learnt import AnswerMemory, state_key
+from booster.learnt import AnswerMemory, read, replace_state, state_key
 from booster.lessons import learn
 from booster.session import Draw, Iteration, Session
 from tests.builders import a_check, a_session, an_answer
-from verifier.calibration import Calibration
+from verifier.calibration import Calibration, sigmoid
+from verifier.opinion import OpinionWeight
 from verifier.tuned import LABELS_NEEDED
 
 PASS, FAIL = a_check("pass"), a_check("fail")
@@ -77,6 +78,128 @@ def test_a_judge_earns_its_weight_by_outcomes() -> None:
     assert state.weight("judge:j").b > 0.85
     assert state.scales["judge:j"] == (0.9, 0.1) * 30
     assert state.weight("judge:other").outcomes == 0
+
+
+PROCESS = replace(WAVES, process={"scorer": "process:p", "model": "p", "scored": 3})
+
+
+def rewarded(text: str, z: float, checks: Any = (), key: str = "") -> Any:
+    opinion = {"process": {"z": z, "weight": 0.35, "score": z - 1}}
+    return replace(an_answer(text, key=key or text, checks=checks), opinions=opinion)
+
+
+def test_process_rewards_earn_their_weight_and_their_scale() -> None:
+    answers = (rewarded("4", 1.0, [PASS]), rewarded("5", -1.0, [FAIL]))
+
+    state = learn(AnswerState(), ended(*answers, draw=PROCESS))
+
+    assert state.weight("process:p") == OpinionWeight().learn(1.0, -1.0)
+    assert state.scales == {"process:p": (0.0, -2.0)}
+
+
+def test_the_best_other_is_the_one_that_the_whole_sum_puts_next() -> None:
+    """Not the one with the most votes: an opinion may weigh more than a vote."""
+    answers = (
+        rewarded("4", 0.0, [PASS], "a"), rewarded("4", 0.0, [PASS], "b"), rewarded("4", 0.0, [PASS], "c"),
+        rewarded("5", -3.0, [FAIL], "d"), rewarded("5", -3.0, [FAIL], "e"), rewarded("6", 3.0, [FAIL], "f"),
+    )  # fmt: skip
+
+    state = learn(AnswerState(), ended(*answers, draw=PROCESS))
+
+    assert state.weight("process:p") == OpinionWeight().learn(0.0, 3.0)
+
+
+def test_two_draws_of_one_session_do_not_count_its_scores_twice() -> None:
+    session = ended(rewarded("4", 1.0), rewarded("5", -1.0), draw=PROCESS)
+    twice = replace(session, history=(*session.history, *session.history))
+
+    assert learn(AnswerState(), twice).scales["process:p"] == (0.0, -2.0)
+
+
+@pytest.mark.parametrize(("checks", "right"), [([PASS], True), ([FAIL], False)])
+def test_the_winner_of_votes_and_opinions_has_a_calibration_of_its_own(checks: Any, right: bool) -> None:
+    """Label: whether the answer that the sum would have taken, had there been no check, held it."""
+    answers = (rewarded("4", -1.0, key="a"), rewarded("5", 1.0, checks))
+
+    state = learn(AnswerState(), ended(*answers, draw=PROCESS))
+
+    assert state.combined_labels == 1
+    assert state.combined.dump() == pytest.approx(Calibration().learn_at(0.7, right).dump())
+
+
+def test_votes_alone_leave_the_calibration_of_sums_as_it_was() -> None:
+    state = learn(AnswerState(), ended(*votes([PASS], "4", "4", "5")))
+
+    assert (state.combined_labels, state.combined) == (0, Calibration())
+
+
+@pytest.mark.parametrize("kind", ["process", "judge"])
+def test_the_confidence_of_a_sum_is_calibrated_from_ten_labels_on_and_names_its_largest_term(kind: str) -> None:
+    opinions = [{kind: {"z": z, "weight": 0.5}} for z in (-1.0, 1.0)]
+    answers = tuple(replace(an_answer(text), opinions=opinion) for text, opinion in zip("45", opinions, strict=True))
+    learnt = AnswerState(correctness=Calibration(a=-3.0), labels=50, combined=Calibration(a=1.0, b=2.0))
+
+    early, late = (
+        conclude(a_session(answers=answers), "answered", learnt=replace(learnt, combined_labels=labels))
+        for labels in (LABELS_NEEDED - 1, LABELS_NEEDED)
+    )
+
+    assert (early.answer, early.confidence, early.confidence_basis) == ("5", CAPS["unverified"], "uncalibrated")
+    assert sigmoid(1.0) > CAPS["unverified"]  # P(c) itself is above what is allowed without labels
+    assert late.confidence == pytest.approx(sigmoid(1.0 + 2.0 * 1.0))
+    assert late.confidence_basis == kind
+
+
+def test_votes_can_lead_a_sum() -> None:
+    answers = (*votes((), "4", "4"), rewarded("5", 0.1))
+    learnt = AnswerState(combined_labels=LABELS_NEEDED)
+
+    ending = conclude(a_session(answers=answers), "answered", learnt=learnt)
+
+    assert (ending.answer, ending.confidence_basis) == ("4", "votes")
+
+
+def test_a_state_from_before_there_were_sums_is_read() -> None:
+    old = {key: value for key, value in AnswerState(labels=3).dump().items() if not key.startswith("combined")}
+
+    assert AnswerState.load(old) == AnswerState(labels=3)
+
+
+def test_the_table_shows_what_was_learnt_under_each_key() -> None:
+    state = learn(AnswerState(), ended(rewarded("4", 1.0, [PASS]), rewarded("5", -1.0, [FAIL]), draw=PROCESS))
+    state = learn(state, ended(an_answer("4"), an_answer("4", key="s", origin="strong"), draw=cascade(), name="ses_2"))
+
+    table = state.table()
+
+    assert table["correctness"]["labels"] == table["combined"]["labels"] == 1
+    assert set(table["cascades"]["small>large"]) == {"labels", "a", "b", "g", "r", "verified", "stops"}
+    assert (table["cascades"]["small>large"]["g"], table["cascades"]["small>large"]["r"]) == (0.7, [0.5])
+    assert table["opinions"]["process:p"] == {
+        "labels": 1, "bV": round(state.weight("process:p").b, 4), "scores": 2,
+    }  # fmt: skip
+
+
+async def test_a_forgotten_state_is_forgotten_by_those_who_have_it_in_memory() -> None:
+    store = MemoryJournal()
+    memory = AnswerMemory(store, "ns")
+    await memory.learn(ended(*votes([PASS], "4"), name="ses_1"))
+
+    assert [await replace_state(store, "ns", None) for _ in range(2)] == [True, False]
+    assert await read(store, "ns") is None
+    await memory.learn(ended(*votes([PASS], "4"), name="ses_2"))
+
+    stored = await read(store, "ns")
+    assert stored is not None
+    assert (stored.labels, memory.state.labels) == (1, 1)
+
+
+async def test_a_state_can_be_put_in_place_of_another() -> None:
+    store = MemoryJournal()
+    await AnswerMemory(store, "ns").learn(ended(*votes([PASS], "4")))
+
+    assert await replace_state(store, "elsewhere", await read(store, "ns")) is False
+
+    assert await read(store, "elsewhere") == await read(store, "ns")
 
 
 @pytest.mark.parametrize(("text", "same"), [("4", True), ("9", False)])

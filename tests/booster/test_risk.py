@@ -12,7 +12,6 @@ from booster.risk import (
     UNKNOWN,
     WRITES,
     difficulty,
-    length_score,
     scalar_values,
     step_risk,
     tool_call_risk,
@@ -86,31 +85,6 @@ def test_a_longer_step_is_never_less_risky(short: int, more: int, median: float)
     assert step_risk(characters=short + more, median=median) >= step_risk(characters=short, median=median)
 
 
-@pytest.mark.parametrize(("drawn", "hint"), [(0, 0.5), (1, 0.5 * 0.5 + 0.5 * 0.1), (3, 0.25 * 0.5 + 0.75 * 0.1)])
-def test_difficulty_trusts_agreement_ever_more_than_length(drawn: int, hint: float) -> None:
-    assert difficulty(length=0.0, p=0.9, drawn=drawn) == pytest.approx(hint)
-
-
-def test_a_long_task_looks_a_little_harder() -> None:
-    assert difficulty(length=2.5) == pytest.approx(1 / (1 + math.exp(-0.75)))
-
-
-@pytest.mark.parametrize(
-    ("characters", "seen", "score"),
-    [
-        (999, [10, 20, 30, 40, 50], 0.0),
-        (999, [10] * 6, 0.0),
-        (10**9, [10, 20, 30, 40, 50, 60], 2.5),
-        (0, [10, 20, 30, 40, 50, 60], -2.5),
-    ],
-)
-def test_length_is_compared_with_the_tasks_seen_once_there_are_six(
-    characters: int, seen: list[int], score: float
-) -> None:
-    assert length_score(characters, seen) == score
-
-
-def test_a_task_one_standard_deviation_longer_scores_one() -> None:
-    seen = [round(math.exp(power)) - 1 for power in (4, 6)] * 3
-
-    assert length_score(round(math.exp(6)) - 1, seen) == pytest.approx(1, abs=0.01)
+@pytest.mark.parametrize(("drawn", "hint"), [(0, 0.8), (1, 0.5 * 0.8 + 0.5 * 0.1), (3, 0.25 * 0.8 + 0.75 * 0.1)])
+def test_difficulty_trusts_agreement_ever_more_than_size(drawn: int, hint: float) -> None:
+    assert difficulty(by_size=0.8, p=0.9, drawn=drawn) == pytest.approx(hint)

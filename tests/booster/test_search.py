@@ -1,9 +1,25 @@
 """Which candidate wins."""
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from booster.search import Branch, best_head, choose_answer, choose_step, extend_branches, open_branches, rank
+from booster.config import Config
+from booster.search import (
+    Branch,
+    at_depth,
+    beam_calls,
+    best_head,
+    choose_answer,
+    choose_step,
+    distinct,
+    grow,
+    keep,
+    open_branches,
+    rank,
+)
 from tests.builders import a_candidate, a_check
 
 PASS, FAIL = [a_check("pass")], [a_check("fail")]
@@ -109,7 +125,7 @@ def test_the_beam_finds_a_head_that_greed_would_miss() -> None:
     branches = open_branches(choose_step([greedy, patient], [], []), 2)
     dead_end, way_on = a_candidate("dead end", total=0.0), a_candidate("way on", total=0.3)
 
-    branches = extend_branches(branches, {0: [dead_end], 1: [way_on]}, 2)
+    branches = keep(grow(branches, {0: [dead_end], 1: [way_on]}), 2)
 
     assert best_head(branches) is patient
 
@@ -117,17 +133,55 @@ def test_the_beam_finds_a_head_that_greed_would_miss() -> None:
 def test_a_branch_whose_expansion_failed_is_not_punished_for_it() -> None:
     better, worse = a_candidate("better", total=0.3), a_candidate("worse", total=0.1)
 
-    branches = extend_branches(
-        [Branch(path=(better,)), Branch(path=(worse,))], {1: [a_candidate("next", total=0.2)]}, 2
-    )
+    branches = grow([Branch(path=(better,)), Branch(path=(worse,))], {1: [a_candidate("next", total=0.2)]})
 
     assert best_head(branches) is better
 
 
 def test_continuations_that_fail_a_check_are_no_continuations() -> None:
-    branches = extend_branches([Branch(path=(a_candidate("a"),))], {0: [a_candidate("b", checks=FAIL)]}, 2)
+    branches = grow([Branch(path=(a_candidate("a"),))], {0: [a_candidate("b", checks=FAIL)]})
 
     assert [len(branch.path) for branch in branches] == [1]
+
+
+def test_equal_states_take_one_place_and_pool_their_values() -> None:
+    first = Branch(path=(a_candidate("Left: 4 and 6"),), values=(0.2,))
+    other = Branch(path=(a_candidate("Add two", key="b"), a_candidate("left:  4 AND 6", key="c")), values=(0.8, 0.5))
+    apart = Branch(path=(a_candidate("Left: 4 and 7"),), values=(0.4,))
+
+    found = distinct([first, apart, other])
+
+    assert [branch.path for branch in found] == [first.path, apart.path]
+    assert found[0].values == (0.2, 0.8, 0.5)
+
+
+def test_values_decide_where_every_branch_has_some_and_scores_where_one_has_none() -> None:
+    plain = Branch(path=(a_candidate("plain", total=0.9),), values=(0.1, 0.3))
+    promising = Branch(path=(a_candidate("promising", total=0.1),), values=(0.8,))
+    silent = Branch(path=(a_candidate("silent", total=0.5),))
+
+    assert keep([plain, promising], 1) == (promising,)
+    assert keep([plain, promising, silent], 2) == (plain, silent)
+
+
+@pytest.mark.parametrize(("given", "levels"), [(3, [3, 3, 3, 3]), ((8, 3), [8, 3, 3, 3]), ((3, 1, 1), [3, 1, 1, 1])])
+def test_a_list_holds_for_its_depths_and_its_last_entry_for_the_rest(given: Any, levels: list[int]) -> None:
+    assert [at_depth(given, depth) for depth in range(1, 5)] == levels
+
+
+@pytest.mark.parametrize(
+    ("options", "calls"),
+    [
+        ({}, 0),
+        ({"beamWidth": 2}, 2),
+        ({"beamWidth": 2, "beamDepth": 3}, 4),
+        ({"beamWidth": 2, "beamDepth": 1}, 0),
+        ({"beamWidth": [2, 1], "beamDepth": 3, "valueCalls": [3, 1]}, 2 * 3 + 2 + 10 + 1 + 5),
+        ({"beamWidth": 4, "topM": 2}, 2),
+    ],
+)
+def test_what_a_beam_can_cost_is_known_before_it_starts(options: dict[str, Any], calls: int) -> None:
+    assert beam_calls(Config.parse(options)[0]) == calls
 
 
 def test_without_a_winner_there_is_nothing_to_expand() -> None:

@@ -193,11 +193,11 @@ def test_a_wrong_value_names_where_it_stands(machine: Machine) -> None:
         UsageError, match=r"^BOOSTER_NUM_CANDIDATES: numCandidates: 99|^BOOSTER_NUM_CANDIDATES: .*\"99\""
     ):
         machine.load(BOOSTER_NUM_CANDIDATES="99")
-    path = machine.config("config.local.json", {"beamWidth": 9})
+    path = machine.config("config.local.json", {"beamDepth": 9})
     with pytest.raises(UsageError) as caught:
         machine.load()
 
-    assert str(caught.value) == f"{path}: beamWidth: 9 is not allowed; use a whole number from 1 to 4"
+    assert str(caught.value) == f"{path}: beamDepth: 9 is not allowed; use a whole number from 1 to 4"
     assert caught.value.exit_code == 2
 
 
@@ -297,6 +297,51 @@ def test_secrets_lines_may_have_every_usual_form(machine: Machine) -> None:
     assert settings.warnings == [f"{path}, line {number}: is not KEY=VALUE and is ignored" for number in (7, 8, 9, 10)]
 
 
+def test_a_server_of_process_rewards_is_configured_with_its_model_and_key(machine: Machine) -> None:
+    machine.config("config.json", {"processRewardUrl": "localhost:9000", "processRewardForm": "classify"})
+    machine.secrets("secrets.txt", f"PROCESS_REWARD_API_KEY={KEY}")
+
+    settings = machine.load(BOOSTER_PROCESS_REWARD_MODEL="prm", BOOSTER_PROCESS_REWARD_CLASS="0")
+
+    place = settings.reward_server
+    assert place is not None
+    assert (place.url, place.model, place.form, place.positive) == ("http://localhost:9000/v1", "prm", "classify", 0)
+    assert place.key is not None
+    assert place.key.get_secret_value() == KEY
+    assert KEY in settings.secrets
+    assert KEY not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("environ", "said"),
+    [
+        ({"BOOSTER_PROCESS_REWARD_URL": "http://h"}, "processRewardModel: is missing"),
+        (
+            {"BOOSTER_PROCESS_REWARD_URL": "ftp://h", "BOOSTER_PROCESS_REWARD_MODEL": "m"},
+            "processRewardUrl: not an http",
+        ),
+        (
+            {
+                "BOOSTER_PROCESS_REWARD_URL": "http://h",
+                "BOOSTER_PROCESS_REWARD_MODEL": "m",
+                "PROCESS_REWARD_API_KEY": "a b",
+            },
+            "PROCESS_REWARD_API_KEY: holds blanks",
+        ),
+    ],
+)
+def test_half_a_server_of_process_rewards_is_refused(machine: Machine, environ: dict[str, str], said: str) -> None:
+    with pytest.raises(UsageError, match=f"^{said}"):
+        machine.load(**environ)
+
+
+def test_a_reward_model_without_an_address_is_said(machine: Machine) -> None:
+    settings = machine.load(BOOSTER_PROCESS_REWARD_MODEL="m")
+
+    assert settings.reward_server is None
+    assert settings.warnings == ["no process reward is asked for without processRewardUrl"]
+
+
 def test_every_secret_that_was_loaded_is_known_for_redaction(machine: Machine) -> None:
     """Keys of endpoints, other secrets of the file, passwords inside URLs; models and hosts are shown on purpose."""
     machine.secrets(
@@ -307,9 +352,11 @@ def test_every_secret_that_was_loaded_is_known_for_redaction(machine: Machine) -
         CEREBRAS_API_KEY=KEY,
         LOCAL_BASE_URL="http://me:pass%2Fword@localhost:1/v1",
         BOOSTER_JOURNAL_URL="postgresql://me:hunter2@db/booster",
+        BOOSTER_PROCESS_REWARD_URL="http://me:hunter3@localhost:2",
+        BOOSTER_PROCESS_REWARD_MODEL="m",
     )
 
-    assert settings.secrets == {"canary-of-a-tool", KEY, "pass%2Fword", "pass/word", "hunter2"}
+    assert settings.secrets == {"canary-of-a-tool", KEY, "pass%2Fword", "pass/word", "hunter2", "hunter3"}
 
 
 def test_no_secret_shows_in_the_repr(machine: Machine) -> None:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from booster.session import Problem
-from booster.signals import disagreement, failed, is_noticed, outcome_of, signals
+from booster.signals import costs_of, disagreement, failed, outcome_of, signals
 from tests.builders import a_candidate, a_check, a_session, an_answer
 from verifier.types import Check
 
@@ -74,12 +74,56 @@ def test_a_cheap_answer_passes_where_it_is_the_one_that_settled_the_task() -> No
     assert outcome_of(session, a_candidate(answer="42"), intuition=True, escalated=True, heard=False) == "s1_unchecked"
 
 
-def test_a_cheap_attempt_that_fails_is_noticed_where_a_check_of_its_kind_looks_at_it() -> None:
-    session = a_session(problem=Problem(task="t", checks=(Check(kind="equals", value="42", id="check1"),)))
+CHECKED = Problem(task="t", checks=(Check(kind="equals", value="42", id="check1"),))
+PAIR = {"fastModel": "small", "strongModel": "large"}
 
-    assert is_noticed(session, "answer")
-    assert not is_noticed(session, "step")
-    assert not is_noticed(a_session(), "answer")
+
+def test_a_cheap_attempt_may_be_tried_where_a_check_of_its_kind_or_a_cascade_notices_that_it_fails() -> None:
+    tried = costs_of(a_session(problem=CHECKED), "answer")
+    cascade = costs_of(a_session(config=PAIR), "answer")
+
+    assert tried.damage == cascade.damage == 0
+    assert min(costs_of(a_session(problem=CHECKED), "step").damage, costs_of(a_session(), "answer").damage) > 1e9
+    assert costs_of(a_session(config=PAIR), "step").damage > 1e9
+
+
+def test_system_2_costs_as_many_candidates_as_it_draws() -> None:
+    assert costs_of(a_session(config={"numCandidates": 7}, at_once=True), "answer").deep == 7
+    assert costs_of(a_session(config={"numCandidates": 1}, at_once=True), "answer").deep == 2
+    assert costs_of(a_session(at_once=False), "answer").deep == 3
+
+
+def test_a_cascade_redoes_a_failed_answer_by_one_strong_call_unless_a_number_is_given() -> None:
+    given = {**PAIR, "numCandidates": 5}
+
+    assert costs_of(a_session(config=PAIR), "answer").redo == 1
+    assert costs_of(a_session(config=given, at_once=True), "answer").redo == 5
+    assert costs_of(a_session(), "answer").redo == 3
+
+
+def test_prices_weigh_the_strong_model_and_unknown_ones_do_not() -> None:
+    session = a_session(config=PAIR)
+    known = costs_of(session, "answer", {"small": (1.0, 1.0), "large": (20.0, 20.0)})
+    unknown = costs_of(session, "answer", {"large": (20.0, 20.0)})
+
+    assert (known.cheap, known.deep, known.redo) == (1, 60, 20)
+    assert (unknown.deep, unknown.redo) == (3, 1)
+
+
+def test_the_risk_of_an_answer_is_the_least_that_criticality_says() -> None:
+    good = a_session(steps=["A good step"])
+
+    assert signals(good, 0, "step").criticality_hint < signals(good, 0, "answer").criticality_hint
+    assert signals(good, 0, "answer").criticality_hint >= 0.3
+
+
+def test_answers_that_agree_make_a_task_look_easier_and_answers_that_differ_harder() -> None:
+    same = a_session("x" * 900, answers=tuple(an_answer("7", key=f"k{n}") for n in range(3)))
+    apart = a_session("x" * 900, answers=tuple(an_answer(str(n), key=f"k{n}") for n in range(3)))
+
+    none = signals(a_session("x" * 900), 0).difficulty_hint
+
+    assert signals(same, 0).difficulty_hint < none < signals(apart, 0).difficulty_hint
 
 
 def test_the_size_of_a_task_spreads_over_the_whole_range() -> None:

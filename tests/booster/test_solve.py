@@ -559,7 +559,7 @@ def test_a_check_that_holds_ends_the_solve_as_verified() -> None:
 
     assert (result.answer, result.answer_status, result.confidence_basis) == ("42", "verified", "checks")
     assert result.stop_reason == "answered"
-    assert [item.outcome for item in result.evidence] == ["pass"]
+    assert [item.outcome for item in result.evidence if item.kind == "check"] == ["pass"]
     assert result.checks == ({"checkId": "check1", "kind": "numeric", "target": "answer", "ran": True},)
 
 

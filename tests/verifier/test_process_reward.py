@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.process_reward import first_wrong_step, path_reward
+from verifier.process_reward import first_wrong_step, path_reward, steps_of
 
 REWARDS = st.lists(st.floats(0, 1), max_size=12)
 
@@ -54,3 +54,17 @@ def test_what_is_no_probability_is_refused(reward: float) -> None:
         path_reward([0.5, reward])
     with pytest.raises(ValueError, match="step 1"):
         first_wrong_step([0.5, reward])
+
+
+@pytest.mark.parametrize(
+    ("solution", "answer", "steps"),
+    [
+        ("Add.\n\nThe sum is 3.", "3", ("Add.", "The sum is 3.")),
+        ("Add.\n \t\n\n  Halve. ", "3", ("Add.", "Halve.", "Answer: 3")),
+        ("One line\nand another", None, ("One line\nand another",)),
+        ("", "3", ("Answer: 3",)),
+        (" \n\n ", None, ()),
+    ],
+)
+def test_blank_lines_part_the_steps_of_a_solution(solution: str, answer: str | None, steps: tuple[str, ...]) -> None:
+    assert steps_of(solution, answer) == steps

@@ -48,6 +48,16 @@ def test_calibration_holds_predictions_against_labels(taught: Path) -> None:
     assert found["overall"]["n"] == found["scored"]
 
 
+def test_calibration_shows_what_was_learnt_about_votes_models_and_opinions(taught: Path) -> None:
+    """The model of this home is wrong at every time, and the check says so."""
+    found = shown(taught, "calibration")["answers"]
+
+    assert set(found) == {"correctness", "combined", "cascades", "opinions"}
+    assert found["correctness"]["labels"] == 2
+    assert found["correctness"]["a"] < 0
+    assert (found["combined"], found["cascades"], found["opinions"]) == ({"labels": 0, "a": 0.0, "b": 1.5}, {}, {})
+
+
 def test_prototypes_are_readable(taught: Path) -> None:
     (prototype,) = shown(taught, "prototypes")["prototypes"]
     told = booster("scheduler", "prototypes", env=environment(taught), cwd=taught).stdout
@@ -64,7 +74,9 @@ def test_a_library_goes_elsewhere_and_can_be_forgotten(taught: Path, tmp_path: P
 
     assert written.returncode == 0
     assert json.loads(file.read_text("utf-8")) == json.loads(printed.stdout)
-    assert placed == {"namespace": "elsewhere", "nPrototypes": 1}
+    assert placed == {"namespace": "elsewhere", "nPrototypes": 1, "answerLabels": 2}
+    answers = shown(tmp_path, "calibration", "--namespace", "elsewhere")["answers"]
+    assert answers == shown(taught, "calibration")["answers"]
     labels = shown(taught, "stats")["nLabels"]
     assert (shown(tmp_path, "stats", "--namespace", "elsewhere")["nLabels"], shown(tmp_path, "stats")["nLabels"]) == (
         labels,
@@ -73,6 +85,20 @@ def test_a_library_goes_elsewhere_and_can_be_forgotten(taught: Path, tmp_path: P
     assert shown(tmp_path, "reset", "--namespace", "elsewhere") == {"namespace": "elsewhere", "reset": True}
     assert shown(tmp_path, "reset", "--namespace", "elsewhere")["reset"] is False
     assert shown(tmp_path, "stats", "--namespace", "elsewhere")["nLabels"] == 0
+    assert shown(tmp_path, "calibration", "--namespace", "elsewhere")["answers"]["correctness"]["labels"] == 0
+
+
+def test_what_was_learnt_about_answers_goes_elsewhere_without_a_library(taught: Path, tmp_path: Path) -> None:
+    """Solves whose scheduler is forced teach no library, but what votes are worth."""
+    whole = json.loads(booster("scheduler", "export", env=environment(taught), cwd=taught).stdout)
+    (tmp_path / "answers.json").write_text(json.dumps({"namespace": "ns", "answers": whole["answers"]}))
+
+    placed = shown(tmp_path, "import", "answers.json")
+    exported = booster("scheduler", "export", "--namespace", "ns", env=environment(tmp_path), cwd=tmp_path)
+
+    assert placed == {"namespace": "ns", "answerLabels": 2}
+    assert json.loads(exported.stdout) == {"namespace": "ns", "answers": whole["answers"]}
+    assert shown(tmp_path, "reset", "--namespace", "ns")["reset"] is True
 
 
 @pytest.mark.parametrize(
@@ -83,11 +109,13 @@ def test_a_library_goes_elsewhere_and_can_be_forgotten(taught: Path, tmp_path: P
         (["import", "absent.json"], 2, "FILE: absent.json cannot be read as JSON"),
         (["import", "list.json"], 2, "holds no library"),
         (["import", "other.json"], 1, "no exported library of version"),
+        (["import", "answers.json"], 2, "FILE: answers: no state of answers"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(tmp_path: Path, arguments: list[str], code: int, said: str) -> None:
     (tmp_path / "list.json").write_text("[]")
     (tmp_path / "other.json").write_text('{"version": 99}')
+    (tmp_path / "answers.json").write_text('{"answers": {}}')
 
     done = booster("scheduler", *arguments, env=environment(tmp_path), cwd=tmp_path)
 

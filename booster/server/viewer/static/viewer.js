@@ -19,6 +19,7 @@ let wait = RETRY.first;
 let timer = null;
 let fetching = false;
 let pause = DEBOUNCE;
+const served = new Map(); // id of a disclosure -> whether the server last had it open
 let ended = false; // the stream has said that there is no more to come
 let again = false;
 
@@ -66,10 +67,7 @@ function leave(state) {
 }
 
 function swap(fresh) {
-  for (const details of fresh.querySelectorAll("details[id]")) {
-    const before = document.getElementById(details.id);
-    if (before) details.open = before.open;
-  }
+  keepOpen(fresh);
   const said = live.querySelector("#said")?.textContent;
   if (said) fresh.querySelector("#said")?.append(said);
   const focus = whereFocusIs();
@@ -82,6 +80,16 @@ function swap(fresh) {
   focusAgain(focus);
   if (news && news !== told) announcer.textContent = news;
   if (ended && live.dataset.running === "true") listen(); // somebody went on with it
+}
+
+// What the reader opened or closed stays so, and what is being read stays open; the rest follows the server.
+function keepOpen(fresh) {
+  for (const details of fresh.querySelectorAll("details[id]")) {
+    const wanted = details.open;
+    const before = document.getElementById(details.id);
+    if (before && (before.open !== served.get(details.id) || before.matches(":hover, :focus-within"))) details.open = before.open;
+    served.set(details.id, wanted);
+  }
 }
 
 // Elements marked data-parts are taken apart by the ids of their children; every other one is replaced whole where it differs.
@@ -203,6 +211,7 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest?.("button[data-post]");
   if (button) act(button);
 });
+for (const details of document.querySelectorAll("details[id]")) served.set(details.id, details.open);
 addEventListener("hashchange", reveal);
 reveal();
 if (live) {
