@@ -52,6 +52,7 @@ async def test_a_solve_on_the_simulated_model_is_watched_to_its_end(tmp_path: Pa
             session_id = await booster.begin(TASK.task)
 
             await page.get_by_role("link", name=TASK.task[:30]).click()
+            await page.mouse.move(0, 0)  # what the pointer rests on stays open
             await expect(page.locator(".head .state")).to_have_text("running")
             await expect(page.locator("#iteration-1")).to_be_visible()
             await expect(page.locator("#iteration-2")).to_be_visible()

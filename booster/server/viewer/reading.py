@@ -35,10 +35,16 @@ async def read_session(booster: "Booster", session_id: str) -> SessionPage:
 
 
 class ListReader:
-    """Reads lists of sessions; what has ended is read once, until it changes."""
+    """Reads lists of sessions; what has ended is read once, until it changes.
 
-    def __init__(self, booster: "Booster") -> None:
+    Args:
+        booster: Whose sessions they are.
+        remembered: See `REMEMBERED`.
+    """
+
+    def __init__(self, booster: "Booster", *, remembered: int = REMEMBERED) -> None:
         self._booster = booster
+        self._remembered = remembered
         self._rows: OrderedDict[tuple[str, str, bool], Row] = OrderedDict()
 
     async def read(self, *, status: str | None, limit: int) -> ListPage:
@@ -51,9 +57,10 @@ class ListReader:
         if entry["status"] == "running" or key not in self._rows:
             self._rows[key] = row_of(entry, await self._booster.result(entry["sessionId"]))
         self._rows.move_to_end(key)
-        while len(self._rows) > REMEMBERED:
+        row = self._rows[key]
+        while len(self._rows) > self._remembered:
             self._rows.popitem(last=False)
-        return self._rows[key]
+        return row
 
 
 async def read_namespaces(booster: "Booster") -> tuple[NamespaceView, ...]:

@@ -69,11 +69,10 @@ def seconds(value: float) -> str:
     if value < 59.95:
         return f"{value:.1f} s"
     whole = round(value)
-    for size, name in _UNITS:
-        if whole >= size:
-            rest, smaller = whole % size, {"d": (3600, "h"), "h": (60, "min"), "min": (1, "s")}[name]
-            return f"{whole // size} {name}" + (f" {rest // smaller[0]} {smaller[1]}" if rest // smaller[0] else "")
-    return f"{whole} s"
+    size, name = next((size, name) for size, name in _UNITS if whole >= size)
+    smaller, its_name = {"d": (3600, "h"), "h": (60, "min"), "min": (1, "s")}[name]
+    rest = whole % size // smaller
+    return f"{whole // size} {name}" + (f" {rest} {its_name}" if rest else "")
 
 
 def usd(value: float | None) -> str:

@@ -191,7 +191,8 @@ def _draw(turn: Turn) -> str:
     if draw.move:
         text += f"; the cascade's move: {draw.move.get('action')} ({draw.move.get('why')})"
     if draw.judge:
-        text += f". Judge {draw.judge.get('model', '')}: {draw.judge.get('verdict', '')}, {draw.judge.get('asked', 0)} questions"
+        name = f"Judge {draw.judge['model']}" if draw.judge.get("model") else "Judge"
+        text += f". {name}: {draw.judge.get('verdict', '')}, {draw.judge.get('asked', 0)} questions"
         text += f", {draw.judge['reason']}" if draw.judge.get("reason") else ""
     return f"{text}."
 

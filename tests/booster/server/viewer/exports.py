@@ -55,7 +55,7 @@ def closed(
     **fields: Any,
 ) -> Entry:
     """Return the end of an iteration in which the candidate number `chosen` was applied; None = none was."""
-    found = list(candidates) or [candidate(f"it{iteration}/s2/steps.1")]
+    found = list(candidates) or ([] if chosen is None else [candidate(f"it{iteration}/s2/steps.1")])
     winner = None if chosen is None else found[chosen]
     step = winner and Step(
         id=winner.key, index=0, text=winner.proposal.text, rationale=winner.proposal.rationale, score=a_score(),

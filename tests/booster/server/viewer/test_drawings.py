@@ -14,6 +14,7 @@ from booster.server.viewer.text import moment
 from booster.server.viewer.tree import MOST_DOTS, placed, tree
 from booster.server.viewer.waterfall import LONGEST_PAUSE, ROLES, scale_of, ticks, waterfall
 from tests.booster.server.viewer.exports import a_call, backtracked, candidate, clock, closed, events_of, opened
+from tests.builders import a_check
 
 SPANS = st.lists(
     st.tuples(st.floats(0, 1e6), st.floats(0, 1e3)).map(lambda pair: (pair[0], pair[0] + pair[1])),
@@ -66,6 +67,13 @@ def test_every_call_has_a_bar_and_says_how_it_ended() -> None:
     assert [text for text in drawn.itertext() if text.endswith(("failed", "empty", "…"))][-1] == "250 ms empty"
 
 
+def test_a_long_pause_is_marked_and_says_how_long_it_was() -> None:
+    drawn = parsed(waterfall(views_of([a_call(1), a_call(2, at=3600)], active=False), NOON))
+
+    assert [one.get("x1") for one in drawn.iter() if one.get("class") == "pause"] == ["50%"]
+    assert "1 h without a call, left out" in drawn.itertext()
+
+
 def test_a_call_whose_process_is_gone_is_lost_and_not_running() -> None:
     (call,) = views_of([a_call(1, seconds=None)], active=False)
 
@@ -104,6 +112,16 @@ def test_a_step_after_a_backtrack_goes_on_from_the_one_before() -> None:
 
     assert (first.taken_back, second.taken_back, third.taken_back) == (False, True, False)
     assert (first.parent, second.parent, third.parent) == (None, 1, 1)
+
+
+def test_candidates_of_a_beam_are_square_and_failed_ones_are_crossed() -> None:
+    failed = candidate("it1/s2/steps.2", checks=(a_check("fail", target="step"),))
+    found = [candidate("it1/s2/beam2.1.1"), failed, candidate("it1/s2/steps.3")]
+
+    drawn = parsed(tree(history_of(events_of(opened(1), closed(1, found))).turns))
+
+    dots = [(one.tag.rpartition("}")[2], one.get("class")) for one in drawn.iter() if "dot" in (one.get("class") or "")]
+    assert dots == [("rect", "dot chosen"), ("path", "dot failed"), ("circle", "dot other")]
 
 
 def test_candidates_beyond_the_room_are_counted() -> None:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from booster.scheduler_store import JournalStore
+from booster.server.viewer.reading import ListReader
 from providers.types import Call
 from tests.booster.server.http_door import http_door
 from tests.booster.server.mcp_harness import answering
@@ -101,6 +103,30 @@ async def test_the_scheduler_page_shows_what_was_decided_and_learnt(tmp_path: Pa
         assert f"/sessions/{result.session_id}#iteration-1" in page
         assert "s1_fail" in page or "s2_done" in page
         assert "critical when" in page or "Nothing has been learnt yet" in page
+
+
+async def test_a_namespace_that_cannot_be_read_says_why_and_hides_no_other(tmp_path: Path) -> None:
+    async with a_booster(answering("42"), home=tmp_path, config={"namespace": "sums"}) as booster:
+        await JournalStore(booster.journal).write(
+            "sums", {"version": 99, "policy": "regime", "library": {}, "applied": {}}, rev=0
+        )
+        await booster.start(QUESTION, namespace="others")
+        async with http_door(booster) as door:
+            page = (await door.client.get("/scheduler")).text
+
+    assert "has version 99" in page
+    assert "<bdi>others</bdi>" in page
+
+
+async def test_rows_beyond_those_that_are_remembered_are_read_again(tmp_path: Path) -> None:
+    async with a_booster(answering("42"), home=tmp_path) as booster:
+        solved = [(await booster.solve(QUESTION)).session_id for _ in range(3)]
+        reader = ListReader(booster, remembered=1)
+
+        for _ in range(2):
+            page = await reader.read(status=None, limit=5)
+
+            assert [row.id for row in page.rows] == solved[::-1]
 
 
 async def test_the_scheduler_page_of_a_new_installation_says_that_there_is_nothing(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """What a page says of an iteration, and of a session as a whole."""
 
+from dataclasses import replace
+
 import pytest
 
 from booster.server.viewer.calls import LEAST_RAW, MOST_CALLS, RAW_CHARS, views_of
@@ -9,7 +11,7 @@ from booster.server.viewer.scheduler_page import rulings
 from booster.server.viewer.session_page import SessionPage, session_page
 from booster.server.viewer.text import moment
 from booster.server.viewer.turns import contributions, figures, turn_views, why
-from booster.session import EVENT_TYPES, PooledAnswer
+from booster.session import EVENT_TYPES, Draw, PooledAnswer
 from tests.booster.server.viewer.exports import (
     LEARNED,
     Entry,
@@ -65,8 +67,18 @@ def test_where_nothing_was_applied_the_reason_is_given() -> None:
     failed = [candidate("a", checks=(a_check("fail", target="step"),))]
 
     assert "every candidate failed a check" in why_of(opened(1), closed(1, failed, chosen=None))
+    assert "no usable candidate" in why_of(opened(1), closed(1, chosen=None))
+    assert why_of(opened(1), closed(1, [candidate("a")], chosen=None)) == "Nothing was applied."
     assert why_of(opened(1)) == "Not decided yet."
     assert "went into the pool" in why_of(opened(1), closed(1, failed, chosen=None, answers=[an_answer(1, "42")]))
+
+
+def test_an_iteration_has_one_line_whatever_became_of_it() -> None:
+    entries = (opened(1), closed(1), opened(2), closed(2, chosen=None), opened(3))
+
+    views = turn_views(history_of(events_of(*entries)), ())
+
+    assert [view.headline for view in views] == ["Fill the jug", "Nothing was applied", "Under way"]
 
 
 def test_a_beam_that_looked_ahead_is_mentioned() -> None:
@@ -91,6 +103,35 @@ def test_calls_go_to_their_iteration_and_equal_answers_together() -> None:
     assert [(group.answer, group.votes) for group in view.turn.groups] == [("42", 2), ("41", 1)]
     assert view.headline == "Answers: 42 ×2, 41 ×1"
     assert view.seconds == 1
+
+
+def test_how_answers_were_drawn_and_what_a_judge_said_is_told() -> None:
+    judge = {"model": "simulated/large", "verdict": "scores", "asked": 5, "reason": "the first is complete"}
+    move = {"action": "escalate", "why": "plan"}
+    draw = Draw(rule="cascade", samples=3, cap=8, stopped="plan", move=move, judge=judge)
+    opinions = {"judge": {"z": 1.5, "score": 0.75, "weight": 0.35}, "process": {"z": -0.5}}
+    pooled = replace(an_answer(1, "42"), opinions=opinions, confirmed=True)
+    rows = [candidate(pooled.key, answer="42"), replace(candidate("it1/s2/answer2"), score=None)]
+
+    (view,) = turn_views(history_of(events_of(opened(1), closed(1, rows, answers=[pooled], draw=draw))), ())
+
+    assert view.draw == (
+        "3 of at most 8 answers drawn one by one, cheap ones first; stopped because the plan says so; the cascade's move: "
+        "escalate (plan). Judge simulated/large: scores, 5 questions, the first is complete."
+    )
+    assert view.rows[0].opinions == "judge: 0.75, weight 0.35; process: -0.5; first in both orders"
+
+
+def test_answers_that_were_drawn_side_by_side_need_no_reason_to_stop() -> None:
+    draw = Draw(rule="at_once", samples=5, cap=5, judge={"model": None, "verdict": "scores", "asked": 5})
+
+    (view,) = turn_views(history_of(events_of(opened(1), closed(1, draw=draw))), ())
+
+    assert view.draw == "5 of at most 5 answers drawn side by side. Judge: scores, 5 questions."
+
+
+def test_a_winner_without_a_score_is_the_only_one() -> None:
+    assert why_of(opened(1), closed(1, [replace(candidate("a"), score=None)])) == "Chosen because it was the only one."
 
 
 def test_every_type_of_event_can_be_read() -> None:
