@@ -53,6 +53,11 @@ def new_session(
     _refuse_task(task)
     effective, warnings = settings.config.override({**(config or {}), **knobs})
     budget = budget or Budget()
+    if effective.select == "programs" and not settings.allow_code:
+        raise UsageError(
+            'select: "programs" runs programs and tests that models write; set allowCode in config.json of the process',
+            field="select",
+        )
     iterations = min(effective.iterations, effective.max_steps)
     if iterations < effective.iterations:
         warnings.append(f"iterations: {effective.iterations} was cut to maxSteps, {effective.max_steps}")
