@@ -27,7 +27,7 @@ CHECKED = 0.95
 SUMMARY_STEPS = 5
 """Most steps that a summary names."""
 
-Select = Literal["auto", "score", "judge", "vote"]
+Select = Literal["auto", "score", "judge", "vote", "programs"]
 """How the winner among answers is found."""
 
 
@@ -123,6 +123,10 @@ def standing_of(answers: tuple[PooledAnswer, ...], select: Select = "auto") -> S
     verdict = vote([(pooled.key, pooled.answer) for pooled in pool])
     ballots = ballots_of(verdict, pool)
     led = [pooled for pooled in answered if pooled.origin != "sample"]
+    picked = [pooled for pooled in led if pooled.origin == "chosen"]
+    if picked:
+        own = next(ballot for ballot in ballots if picked[-1].key in ballot.keys)
+        return _voted(verdict, ballots, picked[-1], len(own.keys), agreed=False)
     asked = [pooled for pooled in led if pooled.origin == "strong"]
     if asked:
         # Whoever asked the strong model wants its answer; cheap ones that say the same confirm it.

@@ -15,7 +15,7 @@ from booster.answer import standing, summary
 from booster.errors import BusyError, UsageError
 from booster.journal import Event, Journal, JournalError, Listener, SessionRecord, open_journal
 from booster.opening import new_session, refuse_no_count
-from booster.parts import Parts
+from booster.parts import Parts, RunTests
 from booster.proposals import caller_candidates, read_proposals
 from booster.redact import Redactor
 from booster.result import SolveResult
@@ -51,12 +51,13 @@ class StepResult:
 class Booster:
     """The engine behind every door; open it with `async with Booster.open(settings) as booster`."""
 
-    def __init__(self, settings: Settings, journal: Journal, wiring: Wiring) -> None:
+    def __init__(self, settings: Settings, journal: Journal, wiring: Wiring, run_tests: RunTests | None = None) -> None:
         self.settings = settings
         self.journal = journal
         self._wiring = wiring
         self.telemetry = Telemetry(wiring.redact, content=settings.trace_content)
-        self._worker = Worker(journal, wiring, (HeuristicVerifier(), _checks(settings.allow_code)), self.telemetry)
+        checks, sandboxed = _checks(settings.allow_code)
+        self._worker = Worker(journal, wiring, (HeuristicVerifier(), checks), self.telemetry, run_tests or sandboxed)
         self._runs: dict[str, Run] = {}
         self.observers: list[Callable[[str], None]] = []
         """Each is called with the id of a session whenever an event of it, written by this process, became durable."""
@@ -64,13 +65,18 @@ class Booster:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, settings: Settings | None = None, *, providers: Sequence[Provider] | None = None
+        cls,
+        settings: Settings | None = None,
+        *,
+        providers: Sequence[Provider] | None = None,
+        run_tests: RunTests | None = None,
     ) -> AsyncIterator["Booster"]:
         """Open journal and providers; when the block ends, leave unfinished solves resumable and close both.
 
         Args:
             settings: As `Settings.load()` gathers them; None = load them now.
             providers: Use exactly these, in this order, instead of the configured endpoints.
+            run_tests: Runs the tests that models write, instead of the sandbox; what was recorded of them, for example.
         """
         settings = settings or Settings.load()
         redact = Redactor(settings.secrets)
@@ -79,7 +85,7 @@ class Booster:
                 open_journal(settings.journal_url, owner_dir=settings.home / "owners", redact=redact)
             )
             wiring = await stack.enter_async_context(Wiring.open(settings, redact, providers))
-            booster = cls(settings, journal, wiring)
+            booster = cls(settings, journal, wiring, run_tests)
             stack.push_async_callback(booster.interrupt)
             yield booster
 
@@ -386,10 +392,11 @@ class Booster:
         return record.status == "running" and record.owner is not None and not self.journal.is_alive(record.owner)
 
 
-def _checks(allow_code: bool) -> Verifier:
-    """Return what runs the user's checks; those that run code only where the process's configuration allows it."""
+def _checks(allow_code: bool) -> tuple[Verifier, RunTests | None]:
+    """Return what runs the user's checks and generated tests: code only where the process's configuration allows it."""
     if not allow_code:
-        return CheckVerifier()
+        return CheckVerifier(), None
     from verifier.code_checks import CodeCheckVerifier  # the sandbox is loaded where it may be used
 
-    return CodeCheckVerifier()
+    verifier = CodeCheckVerifier()
+    return verifier, verifier.passed_tests

@@ -21,6 +21,7 @@ from booster.asking import (
 )
 from booster.drawing import draw_answers, sample
 from booster.parts import Attempt, Parts
+from booster.programs import draw_programs
 from booster.prompts import again_messages, answer_messages, final_messages, step_messages
 from booster.rewarding import rewarded
 from booster.search import Branch, Choice, at_depth, best_head, grow, keep, open_branches
@@ -43,6 +44,9 @@ async def attempt_step(session: Session, opened: Opened, parts: Parts) -> Attemp
         parts: The outside world.
     """
     if opened.granularity == "answer":
+        run = parts.run_tests
+        if session.config.select == "programs" and opened.decision.mode == "system2" and run is not None:
+            return await draw_programs(session, opened, parts, run)
         return await draw_answers(session, opened, parts)
     return await _expand(session, opened, parts, "steps", asks_again=not opened.decision.forced_cheap)
 

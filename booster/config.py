@@ -140,10 +140,11 @@ class Config(Options):
         description="Who decides how much thought a step gets: the learned scheduler, always cheap, always deep, "
         "or nobody (every step as configured here)",
     )
-    select: Literal["auto", "score", "judge", "vote"] = Field(
+    select: Literal["auto", "score", "judge", "vote", "programs"] = Field(
         default="auto",
         description="How the winner among answers is found: by the heuristic score, by a judge's score of each beside the "
-        "vote, by vote alone, or by vote with a judge where one is set and could change the winner",
+        "vote, by vote alone, by vote with a judge where one is set and could change the winner, or, for answers that are "
+        "programs, by what they do on tests that models write (runs them, so `allowCode` must be set)",
     )
     num_candidates: Whole = Field(
         default=5,

@@ -57,6 +57,11 @@ def new_session(
     if verbatim and (not messages or effective.granularity != "answer"):
         raise UsageError("verbatim: needs messages and the granularity 'answer'", field="verbatim")
     budget = budget or Budget()
+    if effective.select == "programs" and not settings.allow_code:
+        raise UsageError(
+            'select: "programs" runs programs and tests that models write; set allowCode in config.json of the process',
+            field="select",
+        )
     iterations = min(effective.iterations, effective.max_steps)
     if iterations < effective.iterations:
         warnings.append(f"iterations: {effective.iterations} was cut to maxSteps, {effective.max_steps}")

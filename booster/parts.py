@@ -91,6 +91,10 @@ class Reward(Protocol):
         """Return a step with the reward of the path that ends in it, or as it is."""
 
 
+RunTests = Callable[[Sequence[str], Sequence[str]], Awaitable[list[frozenset[int]]]]
+"""(programs, tests) -> for each program the places of the tests that it passes; each pair is run once."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Parts:
     """Everything outside the loop that a solve needs; wired in `booster.work`."""
@@ -112,6 +116,8 @@ class Parts:
     memory: Memory = field(default_factory=Forgetful)
     reward: Reward | None = None
     """None where no process-reward model is configured or wanted."""
+    run_tests: RunTests | None = None
+    """None where no code may be run."""
     prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Model id -> US dollars per million prompt and completion tokens; a model that is missing has no known price."""
 

@@ -51,6 +51,19 @@ def answer_messages(problem: Problem) -> tuple[Message, ...]:
     return _conversation(problem, [f"Give the final answer. Reply with pure JSON and nothing else: {_ANSWER_FORM}"])
 
 
+def test_messages(problem: Problem, count: int) -> tuple[Message, ...]:
+    """Ask for tests of programs that solve the task, without a program."""
+    form = '["assert ...", "assert ..."]'
+    return _conversation(
+        problem,
+        [
+            f"Do not solve the task. Write exactly {count} different tests of a program that solves it: each one is an assert",
+            "statement on one line that calls the program on one small input and compares with the result it must have.",
+            f"Reply with pure JSON and nothing else: {form}",
+        ],
+    )
+
+
 def final_messages(session: Session) -> tuple[Message, ...]:
     """Ask for the answer that the applied steps support."""
     return _conversation(

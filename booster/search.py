@@ -68,7 +68,9 @@ def choose_step(candidates: Sequence[Candidate], steps: Sequence[str], banned: S
     return Choice(winner=pool[0] if pool else None, ranked=ranked, contenders=tuple(pool), tie=tie)
 
 
-def choose_answer(candidates: Sequence[Candidate], select: Literal["auto", "score", "judge", "vote"]) -> Choice:
+def choose_answer(
+    candidates: Sequence[Candidate], select: Literal["auto", "score", "judge", "vote", "programs"]
+) -> Choice:
     """Pick the candidate whose answer to the whole task stands.
 
     An answer that fails a user's check is out; no vote brings it back. `score` takes the highest `totalScore`, else the

@@ -20,8 +20,9 @@ Mode = Literal["system1", "system2"]
 Granularity = Literal["step", "answer"]
 Status = Literal["done", "running", "continue", "degraded", "cancelled", "failed"]
 AnswerStatus = Literal["verified", "agreed", "judged", "unverified", "none"]
-Origin = Literal["sample", "strong", "step", "final"]
-"""Of an answer: a whole-answer sample; the strong model's after cheap samples; carried by an applied step; the finalisation."""
+Origin = Literal["sample", "strong", "chosen", "step", "final"]
+"""Of an answer: a whole-answer sample; the strong model's after cheap samples; the program that was chosen
+by what it does; carried by an applied step; the finalisation."""
 StopReason = Literal[
     "answered", "iterations", "max_steps", "stagnation", "budget_calls", "budget_tokens", "budget_cost", "deadline",
     "cancelled", "energy", "error",
@@ -161,8 +162,8 @@ class Step:
 class Draw:
     """How the whole answers of one iteration were drawn, and why no more of them."""
 
-    rule: Literal["waves", "at_once", "cascade"]
-    """Until the vote is clear; a given number side by side; cheap ones while they agree."""
+    rule: Literal["waves", "at_once", "cascade", "programs"]
+    """Until the vote is clear; a given number side by side; cheap ones while they agree; programs and tests, in rounds."""
     samples: int
     """Answers that landed, abstentions included."""
     cap: int
@@ -185,6 +186,8 @@ class Draw:
     """Where a judge was asked: `model`, `asked` (questions), `verdict`, `reason`."""
     process: Mapping[str, Any] = field(default_factory=dict)
     """Where a process-reward model was asked: `scorer`, `model`, `scored` (paths), `failures` (key of an answer -> why none)."""
+    programs: Mapping[str, Any] = field(default_factory=dict)
+    """Of programs: `tests` (distinct ones that were run), `behaviours` (`programs`, `passed`, `score`, `first`; the winner first)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,7 +13,7 @@ from booster.journal import Journal, Listener, Recorder, SessionLedger, SessionR
 from booster.journal.errors import JournalError
 from booster.judgement import ForcedJudgement, LearnedJudgement, SharedScheduler
 from booster.learnt import Memories
-from booster.parts import Parts
+from booster.parts import Parts, RunTests
 from booster.result import SolveResult, session_result
 from booster.session import Budget, Session, StopReason, advance, session_from_spec
 from booster.telemetry import Telemetry, Trace
@@ -68,8 +68,16 @@ class Run:
 class Worker:
     """Works on sessions, one call of `work` each."""
 
-    def __init__(self, journal: Journal, wiring: Wiring, verifiers: Sequence[Verifier], telemetry: Telemetry) -> None:
-        self._journal, self._wiring, self._verifiers, self._telemetry = journal, wiring, verifiers, telemetry
+    def __init__(
+        self,
+        journal: Journal,
+        wiring: Wiring,
+        verifiers: Sequence[Verifier],
+        telemetry: Telemetry,
+        run_tests: RunTests | None = None,
+    ) -> None:
+        self._journal, self._wiring, self._telemetry = journal, wiring, telemetry
+        self._verifiers, self._run_tests = verifiers, run_tests
         self._scheduler = SharedScheduler(journal)
         self._memories = Memories(journal)
         self._watch = Watch(journal)
@@ -168,6 +176,7 @@ class Worker:
             purse=purse,
             judgement=judgement,
             verifiers=self._verifiers,
+            run_tests=self._run_tests,
             record=record,
             now=now,
             fallbacks=lambda: self._wiring.fallbacks(chain),

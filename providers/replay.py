@@ -1,7 +1,7 @@
-"""A recorded session as a provider: the same replies, in the same order, without a network."""
+"""Recordings as providers, without a network: a session's replies in the order they came, and a table of models' samples."""
 
 import asyncio
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
@@ -74,6 +74,55 @@ class ReplayProvider:
         for _, turn in waiting:
             if not turn.done():
                 turn.set_result(None)
+
+
+class SampledReplay:
+    """A `Provider` over recorded samples: each call takes the next reply of its model to its problem.
+
+    A call names its problem as the request parameter `user`, so that many solves may share one table.
+
+    Args:
+        samples: (problem, model), or (problem, model, role) for calls of one role alone -> replies in the order in which they are given out. When they are used up they are given
+            again from the first: a model without sampling noise says the same whenever it is asked.
+        default_model: The model of calls that name none.
+    """
+
+    name = "replay"
+
+    def __init__(self, samples: Mapping[tuple[str, ...], Sequence[str | Reply]], *, default_model: str) -> None:
+        self.default_model = default_model
+        self._samples = samples
+        self._given: Counter[tuple[str, ...]] = Counter()
+
+    def slot(self) -> AbstractAsyncContextManager[None]:
+        """Nothing to wait for."""
+        return nullcontext()
+
+    async def send(self, call: Call) -> Reply:
+        """Return the next recorded reply.
+
+        Raises:
+            RejectedError: kind `not_recorded`; the table holds nothing of this model for the call's problem.
+        """
+        key: tuple[str, ...] = (str(call.request.get("user", "")), call.model or self.default_model)
+        if (*key, call.role) in self._samples:
+            key = (*key, call.role)
+        replies = self._samples.get(key)
+        if not replies:
+            raise RejectedError(
+                f"the recording holds nothing of {key[1]!r} for the problem {key[0]!r}",
+                kind="not_recorded", provider=self.name,
+            )  # fmt: skip
+        place = self._given[key]
+        self._given[key] += 1
+        return _replayed(replies[place % len(replies)], replace(call, model=key[1]))
+
+    def given(self, problem: str, model: str) -> int:
+        """Return how many replies of a model to a problem were given out."""
+        return self._given[problem, model]
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
 
 
 def _replayed(outcome: str | Reply, call: Call) -> Reply:

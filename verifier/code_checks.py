@@ -51,6 +51,10 @@ class CodeCheckVerifier:
             ]
         return replace(candidate, checks=(*candidate.checks, *[task.result() for task in tasks]))
 
+    async def passed_tests(self, programs: Sequence[str], tests: Sequence[str]) -> list[frozenset[int]]:
+        """Return, for every program, the indices of the tests that it passes; see the function of that name."""
+        return await passed_tests(programs, tests, self._sandbox)
+
     async def _result(self, candidate: Candidate, check: Check, check_id: str) -> CheckResult:
         if check.kind not in CODE_KINDS:
             return run_checks(candidate, [replace(check, id=check_id)])[0]

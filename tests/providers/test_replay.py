@@ -1,12 +1,13 @@
 """A recording as a provider."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from providers.counting import CountingLedger
 from providers.errors import RejectedError, TransientError
-from providers.replay import ReplayProvider
+from providers.replay import ReplayProvider, SampledReplay
 from providers.retry import RetryPolicy, ask
 from providers.types import Call, Reply
 
@@ -85,3 +86,49 @@ async def test_a_recorded_failure_fails_again() -> None:
 
 async def test_an_empty_recorded_text_is_a_problem() -> None:
     assert (await ReplayProvider({"a": ""}).send(call("a"))).problem == "empty"
+
+
+def sampled(problem: str, model: str | None = None) -> Call:
+    return Call(role="generate", step_key="a", messages=(), model=model, request={"user": problem})
+
+
+async def test_samples_are_given_out_in_order_each_problem_and_model_by_itself() -> None:
+    table: dict[tuple[str, ...], tuple[str, ...]] = {("p", "m"): ("1", "2"), ("p", "n"): ("3",), ("r", "m"): ("4",)}
+    provider = SampledReplay(table, default_model="m")
+
+    calls = [sampled("p"), sampled("r", "m"), sampled("p", "n"), sampled("p", "m")]
+    replies = [await provider.send(call) for call in calls]
+
+    assert [(reply.text, reply.model, reply.source) for reply in replies] == [
+        ("1", "m", "replay"), ("4", "m", "replay"), ("3", "n", "replay"), ("2", "m", "replay"),
+    ]  # fmt: skip
+    assert provider.given("p", "m") == 2
+
+
+async def test_samples_that_are_used_up_are_given_again() -> None:
+    provider = SampledReplay({("p", "m"): ("1", "2")}, default_model="m")
+
+    replies = [await provider.send(sampled("p")) for _ in range(3)]
+
+    assert [reply.text for reply in replies] == ["1", "2", "1"]
+
+
+@pytest.mark.parametrize(
+    "asked", [sampled("other"), sampled("p", "other"), call("a")], ids=["problem", "model", "none"]
+)
+async def test_what_was_not_sampled_is_refused_by_name(asked: Call) -> None:
+    provider = SampledReplay({("p", "m"): ("1",)}, default_model="m")
+
+    with pytest.raises(RejectedError, match="the recording holds nothing of") as refused:
+        await provider.send(asked)
+
+    assert refused.value.kind == "not_recorded"
+
+
+async def test_calls_of_a_role_may_have_replies_of_their_own() -> None:
+    table: dict[tuple[str, ...], tuple[str, ...]] = {("p", "m"): ("program",), ("p", "m", "tests"): ("test",)}
+    provider = SampledReplay(table, default_model="m")
+
+    program, test = [await provider.send(replace(sampled("p"), role=role)) for role in ("generate", "tests")]
+
+    assert (program.text, test.text) == ("program", "test")
