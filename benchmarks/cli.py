@@ -8,9 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 MEASUREMENTS: Mapping[str, tuple[str, str]] = {
+    "load": ("benchmarks.load", "best-of-4 with judge calls under load, against bare calls in the same run"),
     "loop": ("benchmarks.loop", "what the learned scheduler saves in the real loop, through a change of rule"),
     "overhead": ("benchmarks.overhead", "what the product costs beside the model, against bare calls in the same run"),
     "parsing": ("benchmarks.parsing", "how many replies are read rightly, and how fast"),
+    "quality": (
+        "benchmarks.quality.run",
+        "the shipped loop over recorded replies of models: answers, cost and honesty",
+    ),
     "scheduler": ("benchmarks.scheduler", "the learned scheduler against its rivals, on published streams"),
     "selection": (
         "benchmarks.selection",
@@ -46,8 +51,8 @@ def demo() -> None:
 
 
 def quality() -> None:
-    """`booster-quality`: steps, answers and confidence on the simulated model; exits 1 below its thresholds."""
-    from benchmarks.quality import main
+    """`booster-quality`: steps, answers and confidence, simulated and recorded; exits 1 below its thresholds."""
+    from benchmarks.quality.quick import main
 
     sys.exit(main())
 

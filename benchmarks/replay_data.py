@@ -134,7 +134,7 @@ def cruxeval(data: Path, kind: str) -> list[Sampled]:
             keys=tuple(map(_key, record[f"{kind}_samples"])),
             right=tuple(map(bool, record[f"{kind}_correct"])),
         )
-        for record in _records(data, "cruxeval_cl7b/samples")
+        for record in records(data, "cruxeval_cl7b/samples")
     ]
 
 
@@ -146,7 +146,7 @@ def game24(data: Path, kind: str) -> list[Sampled]:
             keys=tuple(_key(extract_answer(text)) for text in record[kind]["ys"]),
             right=tuple(map(bool, record[kind]["r"])),
         )
-        for record in _records(data, "tot_game24/game24")
+        for record in records(data, "tot_game24/game24")
     ]
 
 
@@ -160,7 +160,7 @@ def programs(data: Path) -> list[Programs]:
             test_counts=tuple(record["test_counts"]),
             right=tuple(bool(solution["correct"]) for solution in record["solutions"]),
         )
-        for record in _records(data, "codet_humaneval/samples")
+        for record in records(data, "codet_humaneval/samples")
         if record["gradable"]
     ]
 
@@ -174,7 +174,7 @@ def zeroeval(data: Path, name: str) -> list[Answered]:
             keys={model: _key(answer) for model, (_, _, answer) in record["models"].items()},
             right={model: bool(right) for model, (right, _, _) in record["models"].items()},
         )
-        for record in _records(data, f"zeroeval/{name}")
+        for record in records(data, f"zeroeval/{name}")
     ]
 
 
@@ -182,7 +182,7 @@ def mmlu_pro(data: Path) -> list[Answered]:
     """Return MMLU-Pro; answers are letters."""
     lengths = {
         record["id"]: len(record["question"]) + sum(map(len, record["options"]))
-        for record in _records(data, "mmlu_pro/questions")
+        for record in records(data, "mmlu_pro/questions")
     }
     return [
         Answered(
@@ -191,7 +191,7 @@ def mmlu_pro(data: Path) -> list[Answered]:
             keys={model: letter for model, (_, letter, _) in record["models"].items()},
             right={model: bool(right) for model, (right, _, _) in record["models"].items()},
         )
-        for record in _records(data, "mmlu_pro/outcomes")
+        for record in records(data, "mmlu_pro/outcomes")
     ]
 
 
@@ -201,7 +201,7 @@ def planbench(data: Path, domain: str, cheap: str, strong: str) -> list[tuple[bo
     Of a model's prompts the zero-shot one counts, else its first.
     """
     pairs = []
-    for record in _records(data, "planbench/plans"):
+    for record in records(data, "planbench/plans"):
         if record["domain"] == domain:
             found = [_plan(record["samples"], model) for model in (cheap, strong)]
             if None not in found:
@@ -215,7 +215,7 @@ def game24_trees(data: Path, reaches: Callable[[str], bool]) -> list[Puzzle]:
     A state that states more or fewer numbers than its depth leaves has gone wrong and is not solvable.
     """
     puzzles = []
-    for record in _records(data, "tot_game24/game24"):
+    for record in records(data, "tot_game24/game24"):
         depths = []
         for depth, step in enumerate(record["tot"]["steps"][:3]):
             left = tuple(map(left_over, step["new_ys"]))
@@ -252,7 +252,7 @@ def value_calls(total: float) -> tuple[float, ...]:
 
 def tau_bench(data: Path) -> list[Run]:
     """Return the runs of gpt-4o on the airline tasks of tau-bench, turn by turn."""
-    return [Run(task=record["id"], turns=tuple(_turns(record))) for record in _records(data, "tau_bench/airline_gpt4o")]
+    return [Run(task=record["id"], turns=tuple(_turns(record))) for record in records(data, "tau_bench/airline_gpt4o")]
 
 
 def who_and_when(data: Path) -> list[Trace]:
@@ -265,7 +265,7 @@ def who_and_when(data: Path) -> list[Trace]:
             names_error=tuple("error" in message["content"].casefold() for message in record["history"]),
             decisive=record["mistake_step"],
         )
-        for record in _records(data, "who_and_when/traces")
+        for record in records(data, "who_and_when/traces")
     ]
 
 
@@ -318,7 +318,12 @@ def _key(answer: str | None) -> str | None:
     return None if answer is None or not answer.strip() else normal_form(answer)
 
 
-def _records(data: Path, name: str) -> Iterator[dict[str, Any]]:
+def records(data: Path, name: str) -> Iterator[dict[str, Any]]:
+    """Yield the records of one file of a set, as published.
+
+    Raises:
+        MissingDataError: it is not there.
+    """
     path = data / f"{name}.dev.jsonl.gz"
     if not path.is_file():
         raise MissingDataError(f"{path} is not there; {VARIABLE} names the directory of the recorded sets")

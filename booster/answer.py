@@ -91,6 +91,9 @@ def standing(session: Session) -> Standing:
     if stands.status == "unverified" and _two_models_agree(draws[-1], stands, session.answers):
         evidence = tuple(replace(item, outcome="agreed") for item in stands.evidence)
         stands = replace(stands, status="agreed", evidence=evidence)
+    if behaviours := draws[-1].programs.get("behaviours"):  # programs agree by what they do, however they are written
+        alike = behaviours[0]["programs"]
+        stands = replace(stands, votes=alike, confidence=min(CAPS[stands.status], alike / (stands.samples + 1)))
     drawn = {**encode(draws[-1]), **({"iterations": len(draws)} if len(draws) > 1 else {})}
     evidence = tuple(
         replace(item, detail={**item.detail, "draw": drawn}) if item.kind == "votes" else item

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from booster.cascade_state import CascadeState, State
 from booster.config import Config
-from verifier.tuned import KMAX_ONE_MODEL, KMAX_TWO_MODELS, WRONG_TO_STRONG
+from verifier.tuned import KMAX_ONE_MODEL, KMAX_TWO_MODELS, SETTLING, WRONG_TO_STRONG
 
 Action = Literal["stop", "escalate", "more"]
 """Return the leader; ask the strong model; draw one more cheap answer."""
@@ -204,6 +204,9 @@ def decide(
         return move("stop" if check else "escalate", "check")
     payable = kmax if cheap_left is None else min(kmax, sum(state) + cheap_left)
     actions = plan(learnt.p, learnt.r, learnt.g, price.wrong, price.cheap, price.strong, kmax=max(payable, sum(state)))
+    if state == (1,) and actions[state] == "stop" and learnt.labels + learnt.stops < SETTLING and payable > 1:
+        # A few lucky agreements would let single answers stand for good: a stop brings no label that could prove them wrong.
+        return move("more", "plan")
     return move(actions[state], "plan")
 
 

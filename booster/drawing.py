@@ -127,6 +127,7 @@ async def _side_by_side(
 async def _in_waves(session: Session, opened: Opened, parts: Parts) -> Attempt:
     """Draw until the vote is clear; an answer that held every check ends it too."""
     config, purse, most = session.config, parts.purse, most_samples(session)
+    failing = config.granularity == "auto" and session.iterations > 1  # else nothing but a further answer can help
     landed: list[Landed] = []
     failed: list[str] = []
     started = waves = 0
@@ -137,7 +138,7 @@ async def _in_waves(session: Session, opened: Opened, parts: Parts) -> Attempt:
         left = most - started if payable is None else min(most - started, payable + len(ahead))
         cap = len(landed) + left
         size = next_wave(
-            *_counts(landed), len(landed), cap, left, wave_size=config.wave_size, lead=config.lead
+            *_counts(landed, failing), len(landed), cap, left, wave_size=config.wave_size, lead=config.lead
         ) or (ahead[-1] - started if ahead else 0)  # fmt: skip
         if size == 0:
             stopped = "cap" if left == 0 else "clear"
@@ -146,7 +147,9 @@ async def _in_waves(session: Session, opened: Opened, parts: Parts) -> Attempt:
             sample(session, _call(session, opened, parts, started + place + 1), parts, "sample")
             for place in range(size)
         ]
-        arrived, failures = await any_of(jobs, parts, satisfied=partial(_clear, tuple(landed), cap, config.lead))
+        arrived, failures = await any_of(
+            jobs, parts, satisfied=partial(_clear, tuple(landed), cap, config.lead, failing)
+        )
         landed += arrived
         failed += [error.kind for error in failures]
         started, waves = started + size, waves + 1
@@ -236,16 +239,23 @@ def _ended(landed: Sequence[Landed], arrived: Sequence[Landed]) -> str:
     return "prose" if any(one.candidate is not None for one in landed) else "unreadable"
 
 
-def _clear(before: Sequence[Landed], cap: int, lead: int, landed: Sequence[Landed]) -> bool:
+def _clear(before: Sequence[Landed], cap: int, lead: int, failing: bool, landed: Sequence[Landed]) -> bool:
     """Say whether no further answer is needed: one held every check, or the vote is clear."""
     every = [*before, *landed]
-    return landed[-1].proven or enough(*_counts(every), len(every), cap, lead)
+    return landed[-1].proven or enough(*_counts(every, failing), len(every), cap, lead)
 
 
-def _counts(landed: Sequence[Landed]) -> tuple[int, int]:
-    """Return the votes of leader and runner-up. Answers that failed a check count: to draw more of them helps nobody."""
+def _counts(landed: Sequence[Landed], failing: bool = True) -> tuple[int, int]:
+    """Return the votes of leader and runner-up.
+
+    Args:
+        landed: Answers and abstentions.
+        failing: Whether answers that failed a check vote: where steps may follow, models that agree on a wrong answer have said
+            what they can.
+    """
+    voting = [one for one in landed if failing or one.candidate is None or not one.candidate.failed_checks]
     try:
-        verdict = vote([(one.answer.key, one.answer.answer) for one in landed])
+        verdict = vote([(one.answer.key, one.answer.answer) for one in voting])
     except NoCandidatesError:
         return 0, 0
     return verdict.votes, verdict.runner_up

@@ -17,11 +17,15 @@ from booster.experience import Event, begins_a_task, kept_count, lived_through, 
 from booster.journal import MemoryJournal
 from booster.scheduler_store import JournalStore, StateJournal
 from booster.session import Decision, Session
+from booster.signals import UNNOTICED
 from scheduler import Costs
 from scheduler.persistence import PersistentService
 from scheduler.types import Outcome, Signals
 
 log = logging.getLogger("booster")
+
+BLIND = "no check of this step could tell a cheap attempt that fails from a good one"
+"""Why System 2 is taken where a failure would go unnoticed: its cost there is no figure to show."""
 
 
 class SharedScheduler:
@@ -104,7 +108,8 @@ class LearnedJudgement:
         document = replace(decided, probe=probe).as_dict()
         audit = {name: value for name, value in document.items() if name not in ("decision_id", "mode", "reason")}
         audit["signals"] = seen(signals)
-        return Decision(mode=decided.mode, decision_id=decided.decision_id, reason=decided.reason, audit=audit)
+        reason = decided.reason if costs.damage < UNNOTICED else BLIND
+        return Decision(mode=decided.mode, decision_id=decided.decision_id, reason=reason, audit=audit)
 
     def _probe_is_due(self) -> bool:
         """Say whether the latest System 2 decision is one of the share; counted over the namespace, for a solve is too short."""

@@ -1,11 +1,10 @@
 """Notices when the search is stuck and says what to do about it: perturb, backtrack, or give up. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from booster.session import Session, Step
+from booster.session import Iteration, Session, Step
 from verifier.heuristic import near_repeat
-from verifier.types import Candidate
 
 PATIENCE = 3
 """Guarded iterations in a row that repeat earlier steps before the run counts as stagnant, where nothing can be
@@ -34,7 +33,8 @@ def react(session: Session) -> tuple[Event, ...]:
     """Return what to do after the iteration that was closed last, as events for the journal.
 
     - A step that repeats an earlier one is dropped and banned (`allowBacktrack`), at most `maxBacktracks` times.
-    - Two iterations in a row whose every candidate failed its checks drop the step they started from.
+    - Two iterations in a row that brought nothing, or nothing that held its checks, drop the step they started from; where there is
+      none to drop they change the way of asking.
     - A step that does not improve on its predecessor changes the way of asking.
     - Nothing of that ever ends a run by itself: only repetition that persists does.
     """
@@ -61,15 +61,16 @@ def _after_repetition(session: Session, text: str) -> tuple[Event, ...]:
 
 
 def _after_rejection(session: Session) -> tuple[Event, ...]:
-    rejected = [one for one in session.history[-2:] if one.chosen is None and _steps_failed(one.candidates)]
-    can = session.config.allow_backtrack and session.backtracks < session.config.max_backtracks
-    if len(rejected) < 2 or not session.steps or not can:
+    if len(session.history) < 2 or not all(map(_brought_nothing, session.history[-2:])):
         return ()
+    if not session.steps or not session.config.allow_backtrack or session.backtracks >= session.config.max_backtracks:
+        return (("perturbed", {"reason": "nothing usable", "guarded": session.guarded, "stagnant": False}),)
     banned = [session.steps[-1].text]
     return (("backtracked", {"reason": "repeated failure", "banned": banned, "guarded": 0, "stagnant": False}),)
 
 
-def _steps_failed(candidates: Sequence[Candidate]) -> bool:
-    return bool(candidates) and all(
-        any(check.target == "step" for check in candidate.failed_checks) for candidate in candidates
-    )
+def _brought_nothing(closed: Iteration) -> bool:
+    """Say whether models were heard on a step and nothing could be applied: no step in it, or none that held its checks."""
+    if closed.chosen is not None or not closed.heard or closed.draw is not None:
+        return False
+    return all(any(check.target == "step" for check in one.failed_checks) for one in closed.candidates)

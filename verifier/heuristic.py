@@ -7,11 +7,13 @@ profile; everything else treats all scripts alike.
 Token overlap is the Jaccard index of the sets of word tokens (Jaccard 1912, New Phytologist 11:37-50).
 """
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
+from typing import Final
 
 from verifier.types import Candidate, Context, Score, Weights
 
@@ -44,6 +46,10 @@ _UNSPACED = (
     (0x20000, 0x3FFFF),  # CJK ideographs, further extensions
 )
 """Scripts that put no spaces between words; there one character is one token."""
+
+
+_OPERATION: Final = re.compile(r"(?<=[\d)])\s*[-+*/×÷·^<>=]\s*[\d(][\d.,]*")
+"""A sign and the operand behind it."""
 
 
 @lru_cache(maxsize=512)
@@ -84,8 +90,17 @@ def jaccard(a: str, b: str) -> float:
 
 
 def near_repeat(text: str, steps: Sequence[str], threshold: float = SAME) -> bool:
-    """Say whether the text repeats any of the steps: Jaccard index at or above the threshold."""
-    return any(jaccard(text, step) >= threshold for step in steps)
+    """Say whether the text repeats any of the steps: Jaccard index at or above the threshold, and the same arithmetic.
+
+    Words alone would take `3 + 7 = 10` for `10 - 7 = 3`.
+    """
+    return any(jaccard(text, step) >= threshold and _signs(text) == _signs(step) for step in steps)
+
+
+@lru_cache(maxsize=512)
+def _signs(text: str) -> tuple[str, ...]:
+    """Return the signs between operands, with the numbers beside them, in order."""
+    return tuple("".join(found.split()).rstrip(".,") for found in _OPERATION.findall(text))
 
 
 def rules_score(text: str, task: str) -> float:

@@ -73,6 +73,10 @@ AUDIT_RATE: Final = 0.01
 """Share of stops at which the strong model is asked all the same; 5 % already cost more than they teach."""
 WRONG_TO_STRONG: Final = 5.0
 """Price of a wrong answer in strong calls, where none is given."""
+SETTLING: Final = 20
+"""Stops and labels of a pair before which no single answer stands unconfirmed: three lucky agreements would let all that follow
+stand, and a stop brings no label that could prove them wrong. A little dearer on the mean over all prices, much better for the
+order in ten that this happens to."""
 GAIN_SUM: Final = 7.0
 GAIN_COUNT: Final = 10.0
 """Prior of the gain: in seven of ten disagreements the strong model is right and the cheap one is not."""

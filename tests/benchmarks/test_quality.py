@@ -1,10 +1,13 @@
-"""`booster-quality`: what it finds in steps and answers, and when it says no."""
+"""`booster-quality`: what it finds in steps and answers of the simulated model, and when it says no."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from benchmarks.quality import Outcome, Sizes, StepFacts, answers_section, by_task, main, step_facts, steps_section
+from benchmarks.quality.outcomes import Outcome, by_task
+from benchmarks.quality.quick import main
+from benchmarks.quality.simulated import Sizes, StepFacts, answers_section, step_facts, steps_section
 from booster.app import StepResult
 from booster.result import session_result
 from providers.simulated import SimulatedModel
@@ -32,8 +35,11 @@ def facts(**changes: bool | int) -> StepFacts:
     return replace(good, **changes)  # type: ignore[arg-type]  # the fields' own types
 
 
-def test_a_model_that_gains_by_being_asked_more_often_passes(capsys: pytest.CaptureFixture[str]) -> None:
-    sizes = ["--tasks", "30", "--seeds", "2", "--candidates", "3"]
+def test_a_model_that_gains_by_being_asked_more_often_passes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the recorded sets are missing that is said, and the simulated model alone decides."""
+    sizes = ["--tasks", "30", "--seeds", "2", "--candidates", "3", "--data", str(tmp_path)]
 
     code = main(sizes, make_model=lambda seed: SimulatedModel(seed=seed, accuracy=0.6))
 
@@ -41,10 +47,11 @@ def test_a_model_that_gains_by_being_asked_more_often_passes(capsys: pytest.Capt
     assert code == 0, said
     assert "simulated" in said
     assert "vote@3" in said
+    assert f"skipped: {tmp_path}" in said
 
 
-def test_a_model_that_is_always_wrong_fails(capsys: pytest.CaptureFixture[str]) -> None:
-    code = main(SMALL, make_model=lambda seed: SimulatedModel(seed=seed, accuracy=0.0))
+def test_a_model_that_is_always_wrong_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main([*SMALL, "--data", str(tmp_path)], make_model=lambda seed: SimulatedModel(seed=seed, accuracy=0.0))
 
     assert code == 1
     assert "MISS" in capsys.readouterr().out

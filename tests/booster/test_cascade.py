@@ -1,6 +1,7 @@
 """Cheap answers while they agree, then stop, one more, or the strong model."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -28,6 +29,18 @@ def walk(answers: Sequence[str | None], state: CascadeState, price: Prices, kmax
     while (move := decide(drawn, state, price, kmax=kmax)).action == "more":
         drawn.append(answers[len(drawn)])
     return drawn, move
+
+
+def test_a_few_lucky_agreements_do_not_let_single_answers_stand() -> None:
+    """A single answer that stands brings no label, so what it rests on would never be mended."""
+    lucky = CascadeState()
+    for _ in range(4):
+        lucky = lucky.saw_strong((1,), same=True)
+    settled = replace(lucky, stops=20)
+
+    assert decide(["a"], settled, priced(wrong=30)).action == "stop"
+    assert decide(["a"], lucky, priced(wrong=30)).action == "more"
+    assert decide(["a"], lucky, priced(wrong=30), kmax=1).action == "stop"
 
 
 @pytest.mark.parametrize(

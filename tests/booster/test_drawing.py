@@ -179,6 +179,17 @@ def test_equal_answers_that_fail_a_check_end_the_drawing_too() -> None:
     assert (len(calls), draw.stopped) == (3, "clear")
 
 
+def test_where_no_steps_may_follow_answers_that_fail_a_check_do_not_end_the_drawing() -> None:
+    session = a_session(
+        problem=Problem(task="t", checks=(Check(kind="numeric", value=42, id="right"),)),
+        config={"granularity": "answer", "iterations": 1},
+    )
+
+    _, draw, calls, _ = drawn(said("41", "41", "41", "41", "42", "42", "42"), session=session)
+
+    assert (len(calls), draw.stopped) == (7, "check")
+
+
 @pytest.mark.parametrize("config", [{"numCandidates": 6}, {"select": "score"}, {"select": "vote", "numCandidates": 5}])
 def test_a_number_that_was_asked_for_is_drawn_at_once(config: Mapping[str, Any]) -> None:
     _, draw, calls, took = drawn(said(*"444444"), **config)

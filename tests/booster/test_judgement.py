@@ -11,7 +11,7 @@ from booster.codec import encode
 from booster.experience import Event, lived_through
 from booster.journal import MemoryJournal
 from booster.journal.errors import JournalError, StateConflict
-from booster.judgement import LearnedJudgement, SharedScheduler
+from booster.judgement import BLIND, LearnedJudgement, SharedScheduler
 from booster.scheduler_store import JournalStore
 from booster.session import Session
 from scheduler.library import FOREIGN_CAP, Library
@@ -301,5 +301,5 @@ async def test_where_no_failure_would_be_noticed_nothing_is_left_to_intuition() 
     assert solve.judgement.decide(SEEN, COSTS).mode == "system1"
     for _ in range(300):
         solve.decision = solve.judgement.decide(SEEN, UNNOTICED)
-        assert solve.decision.mode == "system2"
+        assert (solve.decision.mode, solve.decision.reason) == ("system2", BLIND)
         solve.report("s2_done")

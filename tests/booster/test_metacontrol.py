@@ -73,7 +73,27 @@ def test_two_iterations_whose_every_candidate_failed_take_the_last_step_back() -
     assert react(once) == ()
     ((kind, data),) = react(twice)
     assert (kind, data["banned"], data["reason"]) == ("backtracked", ["Fill the jug"], "repeated failure")
-    assert react(replace(twice, backtracks=3)) == ()
+    ((spent, asked_otherwise),) = react(replace(twice, backtracks=3))
+    assert (spent, asked_otherwise["stagnant"]) == ("perturbed", False)
+
+
+def test_two_replies_without_a_step_take_the_last_step_back_and_silence_does_not() -> None:
+    closed = [Iteration(iteration=n, chosen=None, candidates=(), decision=DEEP) for n in (2, 3)]
+    session = a_session(steps=["Fill the jug"])
+    heard = replace(session, history=(*session.history, *closed))
+    silent = replace(session, history=(*session.history, *(replace(one, heard=False) for one in closed)))
+
+    ((kind, data),) = react(heard)
+    assert (kind, data["banned"]) == ("backtracked", ["Fill the jug"])
+    assert react(silent) == ()
+
+
+def test_where_there_is_no_step_to_take_back_the_way_of_asking_changes() -> None:
+    closed = tuple(Iteration(iteration=n, chosen=None, candidates=(), decision=DEEP) for n in (1, 2))
+
+    ((kind, data),) = react(a_session(history=closed, iteration=2))
+
+    assert (kind, data["reason"], data["stagnant"]) == ("perturbed", "nothing usable", False)
 
 
 def test_an_iteration_of_whole_answers_that_applied_nothing_is_no_stagnation() -> None:

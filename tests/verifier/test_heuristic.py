@@ -144,6 +144,13 @@ def test_a_repeat_of_any_earlier_step_is_found() -> None:
     assert not near_repeat("Fill the large jug", [])
 
 
+def test_equal_words_with_other_arithmetic_are_no_repeat() -> None:
+    """Steps of nothing but numbers hold the same ones again and again."""
+    assert not near_repeat("3 + 7 = 10 (left: 10)", ["10 - 7 = 3 (left: 3 7)"])
+    assert not near_repeat("24 * 1 = 24 (left: 24)", ["24 / 1 = 24 (left: 24)"])
+    assert near_repeat("3+7 = 10, left: 10.", ["3 + 7 = 10 (left: 10)"])
+
+
 def test_texts_without_words_are_alike_only_if_equal() -> None:
     assert jaccard("++", "++ ") == 1.0
     assert jaccard("++", "--") == 0.0

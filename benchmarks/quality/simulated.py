@@ -1,18 +1,17 @@
-"""`booster-quality`: are the steps well formed and well chosen, are the answers right, is the confidence honest?
+"""The simulated model's part: are the steps well formed and well chosen, are the answers right, is the confidence honest?
 
-Everything is asked of the simulated model, over real HTTP; the figures show the machinery, not a model's quality.
+Everything is asked over real HTTP; the figures show the machinery, not a model's quality. Above: the two commands.
 """
 
-import argparse
 import asyncio
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.demo import is_right, simulated_settings
+from benchmarks.quality.outcomes import Outcome, by_task
 from benchmarks.statistics import bootstrap_interval, brier_score, calibration_error, mean
-from benchmarks.table import Bar, Figure, Section, rendered
+from benchmarks.table import Bar, Figure, Section
 from booster.app import Booster, StepResult
 from booster.result import SolveResult
 from booster.search import total
@@ -55,17 +54,6 @@ class Sizes:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Outcome:
-    """What one solve came to."""
-
-    task: int
-    right: bool
-    confidence: float
-    calls: int
-    tokens: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class StepFacts:
     """What was found of one iteration."""
 
@@ -80,32 +68,7 @@ class StepFacts:
     """Candidates that repeat an earlier one of the same iteration."""
 
 
-def main(arguments: Sequence[str] | None = None, *, make_model: MakeModel | None = None) -> int:
-    """Ask, print the report and return the exit code: 0, or 1 where a threshold is missed.
-
-    Args:
-        arguments: Of the command line.
-        make_model: Another simulated model than the default one.
-    """
-    sizes = Sizes()
-    parser = argparse.ArgumentParser(prog="booster-quality", description=(__doc__ or "").partition(": ")[2])
-    parser.add_argument("--tasks", type=int, default=sizes.tasks, help="1..60 (default: %(default)s)")
-    parser.add_argument("--seeds", type=int, default=sizes.seeds, help="of the model (default: %(default)s)")
-    parser.add_argument(
-        "--candidates", type=int, default=sizes.candidates, help="of the vote, 1..16 (default: %(default)s)"
-    )
-    options = parser.parse_args(arguments)
-    if not (1 <= options.tasks <= 60 and options.seeds >= 1 and 1 <= options.candidates <= 16):
-        parser.error("--tasks must lie in 1..60, --candidates in 1..16, --seeds from 1")
-    sizes = Sizes(tasks=options.tasks, seeds=options.seeds, candidates=options.candidates)
-    sections = asyncio.run(measured(sizes, make_model or (lambda seed: SimulatedModel(seed=seed))))
-    sys.stdout.write("model: simulated; the figures show the machinery, not a model's quality\n")
-    for section in sections:
-        sys.stdout.write(f"\n{rendered(section)}\n")
-    return int(any(section.missed for section in sections))
-
-
-async def measured(sizes: Sizes, make_model: MakeModel) -> list[Section]:
+async def measured_simulated(sizes: Sizes, make_model: MakeModel) -> list[Section]:
     """Return both sections of the report."""
     bank = demo_tasks(sizes.tasks)
     facts: list[StepFacts] = []
@@ -180,14 +143,6 @@ def _gain(name: str, mine: Sequence[float], theirs: Sequence[float], bar: Bar | 
     return Figure(name=f"{name}, lower end", note=note, value=low, unit="points", bar=bar)
 
 
-def by_task(outcomes: Sequence[Outcome]) -> list[float]:
-    """Return the share of right answers of each task, in the order of the tasks."""
-    found: dict[int, list[bool]] = {}
-    for outcome in outcomes:
-        found.setdefault(outcome.task, []).append(outcome.right)
-    return [mean(found[task]) for task in sorted(found)]
-
-
 def step_facts(before: Session, result: StepResult) -> StepFacts:
     """Judge one iteration by the state before it.
 
@@ -244,7 +199,3 @@ def _outcome(number: int, result: SolveResult, task: SimulatedTask) -> Outcome:
         calls=usage["calls"],
         tokens=usage["promptTokens"] + usage["completionTokens"],
     )
-
-
-if __name__ == "__main__":
-    sys.exit(main())
