@@ -13,6 +13,7 @@ from typing import Any
 
 from booster.answer import standing, summary
 from booster.errors import BusyError, UsageError
+from booster.events import spec_of
 from booster.journal import Event, Journal, JournalError, Listener, SessionRecord, open_journal
 from booster.opening import new_session, refuse_no_count
 from booster.parts import Parts, RunTests
@@ -20,7 +21,7 @@ from booster.proposals import caller_candidates, read_proposals
 from booster.redact import Redactor
 from booster.result import SolveResult
 from booster.scheduler_store import scheduler_tools
-from booster.session import Session, spec_of
+from booster.session import Session
 from booster.settings import MEMORY_JOURNAL, Settings
 from booster.solve import exhausted, finalize, give_up, iterate
 from booster.solve import solve as run_loop  # `solve` in the class body is the method

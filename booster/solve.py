@@ -12,6 +12,7 @@ from booster.attempt import attempt_step, attempt_with_probe, final_answer, fina
 from booster.cascade import pair_of
 from booster.codec import encode
 from booster.drawing import most_samples, pooled
+from booster.events import advance
 from booster.metacontrol import improves, is_cut_off, react
 from booster.parts import Attempt, Parts
 from booster.search import Choice, beam_calls, choose_answer, choose_step, total
@@ -25,7 +26,6 @@ from booster.session import (
     Session,
     Step,
     StopReason,
-    advance,
 )
 from booster.signals import costs_of, failed, outcome_of, probed, signals
 from scheduler.types import Outcome

@@ -9,13 +9,14 @@ from typing import Any
 
 from booster.answer import conclude, standing
 from booster.codec import encode
+from booster.events import advance, session_from_spec
 from booster.journal import Journal, Listener, Recorder, SessionLedger, SessionRecord
 from booster.journal.errors import JournalError
 from booster.judgement import ForcedJudgement, LearnedJudgement, SharedScheduler
 from booster.learnt import Memories
 from booster.parts import Parts, RunTests
 from booster.result import SolveResult, session_result
-from booster.session import Budget, Session, StopReason, advance, session_from_spec
+from booster.session import Budget, Session, StopReason
 from booster.telemetry import Telemetry, Trace
 from booster.wiring import Wiring
 from providers.errors import CallCancelled

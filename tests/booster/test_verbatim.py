@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from booster.errors import UsageError
+from booster.events import session_from_spec, spec_of
 from booster.opening import new_session
 from booster.prompts import answer_messages
-from booster.session import Problem, Session, session_from_spec, spec_of
+from booster.session import Problem, Session
 from booster.settings import Settings
 from booster.solve import solve
 from booster.verbatim import json_wanted, read_message, violation

@@ -10,11 +10,11 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from booster.events import EVENT_TYPES
 from booster.server.viewer import svg, text, tree, turns, waterfall
 from booster.server.viewer.list_page import FILTERS, ListPage
 from booster.server.viewer.scheduler_page import NamespaceView
 from booster.server.viewer.session_page import SessionPage
-from booster.session import EVENT_TYPES
 
 HERE: Final = Path(__file__).parent
 

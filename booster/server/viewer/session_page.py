@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from booster.events import advance, session_from_spec
 from booster.result import SolveResult
 from booster.server.viewer.calls import MOST_CALLS, CallView, views_of
 from booster.server.viewer.history import Remark, history_of
@@ -14,7 +15,7 @@ from booster.server.viewer.text import count, line, seconds, usd
 from booster.server.viewer.tree import tree
 from booster.server.viewer.turns import TurnView, turn_views
 from booster.server.viewer.waterfall import waterfall
-from booster.session import Session, advance, session_from_spec
+from booster.session import Session
 
 _BEYOND = {
     "agreed": "That answers agree does not show that they are right.",

@@ -6,19 +6,9 @@ from typing import Any
 
 from booster.codec import encode
 from booster.config import Config
+from booster.events import advance, session_from_spec
 from booster.result import SolveResult, session_result
-from booster.session import (
-    Budget,
-    Decision,
-    Evidence,
-    Iteration,
-    Opened,
-    PooledAnswer,
-    Problem,
-    Step,
-    advance,
-    session_from_spec,
-)
+from booster.session import Budget, Decision, Evidence, Iteration, Opened, PooledAnswer, Problem, Step
 from providers.types import Proposal
 from tests.builders import DEEP, a_score
 from verifier.types import Candidate, Check, CheckResult

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from booster.events import EVENT_TYPES
 from booster.server.viewer.calls import LEAST_RAW, MOST_CALLS, RAW_CHARS, views_of
 from booster.server.viewer.history import history_of
 from booster.server.viewer.list_page import list_page, row_of
@@ -11,7 +12,7 @@ from booster.server.viewer.scheduler_page import rulings
 from booster.server.viewer.session_page import SessionPage, session_page
 from booster.server.viewer.text import moment
 from booster.server.viewer.turns import contributions, figures, turn_views, why
-from booster.session import EVENT_TYPES, Draw, PooledAnswer
+from booster.session import Draw, PooledAnswer
 from tests.booster.server.viewer.exports import (
     LEARNED,
     Entry,
