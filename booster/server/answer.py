@@ -23,7 +23,7 @@ class Answer:
         if message["type"] == "http.response.start":
             self.begun = True
             headers = MutableHeaders(raw=list(message["headers"]))
-            for name, value in _carried(self._path, headers.get("content-type", ""), self._nonce).items():
+            for name, value in carried(self._path, headers.get("content-type", ""), self._nonce).items():
                 headers.setdefault(name, value)
             message = {**message, "headers": headers.raw}
         elif message["type"] == "http.response.body":
@@ -31,8 +31,8 @@ class Answer:
         await self._send(message)
 
 
-def _carried(path: str, content_type: str, nonce: str) -> dict[str, str]:
-    """Return the headers that a response of this kind carries unless it has its own."""
+def carried(path: str, content_type: str, nonce: str = "") -> dict[str, str]:
+    """Return the headers that a response of this kind carries unless it has its own; only pages have a nonce."""
     common = {
         "x-content-type-options": "nosniff",
         "x-frame-options": "DENY",

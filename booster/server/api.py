@@ -4,7 +4,6 @@ Every handler reads its arguments with the tool's own model and runs the tool's 
 status. What they raise becomes a response in `booster.server.http`.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
@@ -14,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from booster.errors import BusyError, UsageError
+from booster.options import parse_json
 from booster.server import tools
 from booster.server.arguments import (
     DEFAULT_WAIT,
@@ -128,8 +128,8 @@ async def _given(request: Request) -> Mapping[str, object]:
         return dict(request.query_params)
     body = await request.body()
     try:
-        found = json.loads(body) if body else {}
-    except (ValueError, RecursionError) as error:
+        found = parse_json(body.decode()) if body else {}
+    except ValueError as error:
         raise UsageError(f"the body is not JSON ({error}); send an object like {{}}") from None
     if not isinstance(found, dict):
         raise UsageError("the body is not a JSON object; send one like {}")

@@ -31,6 +31,15 @@ LINK_SECONDS: Final = 300.0
 SIGNED_IN_SECONDS: Final = 12 * 3600.0
 """How long a browser stays signed in."""
 
+MOST_WRONG: Final = 10
+"""Wrong tokens that one address may put into the form before it has to wait."""
+
+WRONG_SECONDS: Final = 60.0
+"""Time after which wrong tokens are forgotten."""
+
+MOST_ADDRESSES: Final = 1024
+"""Addresses whose wrong tokens are counted."""
+
 MOST_BROWSERS: Final = 256
 """Browsers signed in at once; one more signs the earliest out."""
 
@@ -168,6 +177,33 @@ class Access:
     def sign_out(self, cookie: str) -> None:
         """Forget a browser."""
         self._browsers.pop(cookie, None)
+
+
+class Tries:
+    """Counts the wrong tokens that each address has tried of late.
+
+    Nobody guesses 32 characters; whoever tries all the same is not to be worth more than a few answers a minute.
+
+    Args:
+        clock: Seconds that never go back.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._wrong: dict[str, tuple[int, float]] = {}
+
+    def wait(self, address: str) -> float:
+        """Return the seconds that an address has to wait before it may try again; 0 = none."""
+        count, until = self._wrong.get(address, (0, 0.0))
+        return max(0.0, until - self._clock()) if count >= MOST_WRONG else 0.0
+
+    def wrong(self, address: str) -> None:
+        """Count a wrong token."""
+        now = self._clock()
+        count, until = self._wrong.pop(address, (0, 0.0))
+        while len(self._wrong) >= MOST_ADDRESSES:
+            del self._wrong[next(iter(self._wrong))]
+        self._wrong[address] = (count + 1, until) if until > now else (1, now + WRONG_SECONDS)
 
 
 def cookie_name(port: int) -> str:

@@ -252,7 +252,7 @@ class Door:
 
 def _written(file: OutputFile, form: OutputFormat, text: str) -> dict[str, Any]:
     """Write an output file and say how that went; the result it holds is not lost where it failed."""
-    outcome: dict[str, Any] = {"path": str(file.path), "format": form}
+    outcome: dict[str, Any] = {"path": "/".join(file.parts), "format": form}
     try:
         write_output(file, text)
     except OutputPathError as error:

@@ -164,11 +164,16 @@ def routes(feed: Feed) -> list[BaseRoute]:
     async def events(request: Request) -> Response:
         cursor = request.headers.get("last-event-id") or request.query_params.get("after") or ""
         session_id = request.query_params.get("sessionId")
-        if session_id is None:
-            return _stream(feed.sessions(_time(cursor)))
-        return _stream(await feed.session(session_id, _seq(cursor)))
+        frames = feed.sessions(_time(cursor)) if session_id is None else await feed.session(session_id, _seq(cursor))
+        # A stream of which only the head is wanted would hold its connection without end, and nobody would know.
+        return _stream(frames if request.method == "GET" else _nothing())
 
     return [Route("/events", events, methods=["GET"])]
+
+
+async def _nothing() -> AsyncIterator[bytes]:
+    return
+    yield b""
 
 
 def _stream(frames: AsyncIterator[bytes]) -> Response:

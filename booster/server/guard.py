@@ -27,13 +27,14 @@ LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 """Names that always mean this machine."""
 
 SIGN_IN: Final = "/sign-in"
-OPEN_PATHS: Final = frozenset({"/healthz", SIGN_IN})
+HEALTH: Final = "/healthz"
+OPEN_PATHS: Final = frozenset({HEALTH, SIGN_IN})
 """Paths that ask for no token."""
 
 FORM_PATHS: Final = frozenset({SIGN_IN, "/sign-out"})
 """Paths that take a form."""
 
-PROGRAM_PATHS: Final = ("/api", "/v1", "/mcp", "/events", "/metrics", "/healthz", "/static")
+PROGRAM_PATHS: Final = ("/api", "/v1", "/mcp", "/events", "/metrics", HEALTH, "/static")
 """Beginnings of paths that no person opens in a browser."""
 
 _HARMLESS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -54,6 +55,10 @@ class Limits:
     url_bytes: int = 8 * 1024
     headers: int = 100
     header_bytes: int = 32 * 1024
+    requests: int = 448
+    """Under way at once, streams included."""
+    sign_ins: int = 32
+    """The same of those who sign in: strangers, who must not take the places of others."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,6 +97,7 @@ class Guard:
     def __init__(self, app: ASGIApp, *, access: Access, names: Names, limits: Limits) -> None:
         self._app, self._access, self._names, self._limits = app, access, names, limits
         self._leaving = asyncio.Event()
+        self._under_way = {"requests": 0, "sign_ins": 0}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request pass, or answer it."""
@@ -108,6 +114,24 @@ class Guard:
         if refused is not None:
             await refused(scope, receive, answer.send)
             return
+        if scope["path"] == HEALTH:  # costs nothing, so it is always answered
+            await self._pass(scope, headers, receive, answer)
+            return
+        kind = "sign_ins" if scope["path"] == SIGN_IN else "requests"
+        if self._under_way[kind] >= getattr(self._limits, kind):
+            busy = error_response(
+                503, "too many requests at once; try again in a moment", code="busy", headers={"retry-after": "1"}
+            )
+            await busy(scope, receive, answer.send)
+            return
+        self._under_way[kind] += 1
+        try:
+            await self._pass(scope, headers, receive, answer)
+        finally:
+            self._under_way[kind] -= 1
+
+    async def _pass(self, scope: Scope, headers: Headers, receive: Receive, answer: Answer) -> None:
+        """Let a request pass whose head is in order; what is wrong with its body is still answered here."""
         try:
             body = await self._body(scope["path"], headers, receive)
         except _Refused as refusal:
@@ -189,14 +213,15 @@ class Guard:
 
     def _wrong_body(self, scope: Scope, headers: Headers) -> Response | None:
         """Return the answer to a body that is declared too large or is of a kind that is not read."""
-        most = self._most(scope["path"])
+        path, most = scope["path"], self._most(scope["path"])
+        if path == HEALTH:
+            return None
         declared = headers.get("content-length", "")
         if declared.isdecimal() and int(declared) > most:
             return _too_much(most)
         has_body = "transfer-encoding" in headers or declared not in ("", "0")
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        path = scope["path"]
-        if not has_body or path == "/mcp" or path.startswith("/mcp/") or kind == "application/json":
+        if not has_body or kind == "application/json":
             return None
         if path in FORM_PATHS and kind == "application/x-www-form-urlencoded":
             return None
@@ -204,6 +229,8 @@ class Guard:
 
     async def _body(self, path: str, headers: Headers, receive: Receive) -> bytes | None:
         """Return the whole body; None = the client went away before it was complete."""
+        if path == HEALTH:
+            return b""  # whoever asks has shown no token: nothing of his is waited for or kept
         most = self._most(path)
         parts, size, more = [], 0, True
         try:

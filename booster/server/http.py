@@ -43,6 +43,8 @@ class HttpApp:
 
     guard: Guard = field(repr=False)
     feed: Feed = field(repr=False)
+    routes: tuple[BaseRoute, ...] = field(repr=False)
+    """All that is served."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the application's lifespan."""
@@ -95,7 +97,8 @@ def build_app(
         *viewer.routes(booster),
     ]
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=_handlers(door))
-    return HttpApp(guard=Guard(app, access=access, names=names, limits=limits), feed=feed)
+    guard = Guard(app, access=access, names=names, limits=limits)
+    return HttpApp(guard=guard, feed=feed, routes=tuple(routes))
 
 
 async def _healthz(_: Request) -> Response:

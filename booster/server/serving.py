@@ -16,6 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from booster.app import Booster
 from booster.errors import BoosterError, UsageError
 from booster.redact import Redactor
+from booster.server.answer import carried
 from booster.server.auth import Access, Token, load_token
 from booster.server.guard import LOOPBACK, Names
 from booster.server.http import HttpApp, build_app
@@ -39,7 +40,8 @@ FAREWELL_SECONDS: Final = 0.2
 """In which requests that waited for work are told that it was interrupted, before streams are cut."""
 
 MOST_CONNECTIONS: Final = 512
-"""Connections at once; further ones are answered with 503."""
+"""Connections at once; a further one takes the place of that which has been idle longest. More than the guard's
+limits on requests, so that there is one."""
 
 MOST_HEAD_BYTES: Final = 64 * 1024
 """Bytes of a request's head that are held; the guard's own limits are tighter and answer politely."""
@@ -126,7 +128,6 @@ def configured(app: HttpApp) -> uvicorn.Config:
         proxy_headers=False,
         timeout_keep_alive=int(HEAD_SECONDS),
         timeout_graceful_shutdown=GRACE_SECONDS,
-        limit_concurrency=MOST_CONNECTIONS,
         h11_max_incomplete_event_size=MOST_HEAD_BYTES,
         backlog=256,
     )
@@ -142,14 +143,22 @@ class Server(uvicorn.Server):
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 with an end to patience: a connection that does not complete the head of a request is closed."""
+    """HTTP/1.1 with an end to patience: a connection that does not complete the head of a request is closed.
+
+    Nor can connections without a request keep others out: where there are too many, they make room.
+    """
 
     _deadline: asyncio.TimerHandle | None = None
+    _idle_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as its base has it
         """Begin to wait for a head."""
         super().connection_made(transport)
+        self._idle_since = self.loop.time()
         self._expect_head()
+        if len(self.connections) > MOST_CONNECTIONS:
+            idle = [one for one in self.connections if isinstance(one, PatientProtocol) and one._is_idle()]
+            min(idle, key=lambda one: one._idle_since).transport.close()  # there is one: this one
 
     def data_received(self, data: bytes) -> None:
         """Read; stop waiting once a head is complete."""
@@ -166,11 +175,25 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP in the form of all errors."""
-        body = bytes(error_response(400, "this is not an HTTP request that can be read", code="bad_request").body)
-        head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
-        self.transport.write(head.encode() + b"connection: close\r\n\r\n" + body)
+        """Answer what is no HTTP in the form of all errors; amid a response there is no place for that."""
+        if self._is_idle() or not self.cycle.response_started:
+            self.transport.write(_NOT_HTTP)
         self.transport.close()
+
+    def _should_upgrade(self) -> bool:
+        """Speak nothing but HTTP/1.1; the request is answered as the one that it is otherwise."""
+        return False
+
+    def on_response_complete(self) -> None:
+        """Begin to be idle."""
+        super().on_response_complete()
+        self._idle_since = self.loop.time()
+
+    def _is_idle(self) -> bool:
+        """Say whether there is neither a request nor a response under way."""
+        begun = self.cycle is not None  # as above
+        is_answered = not begun or (self.cycle.response_complete and not self.transport.get_write_buffer_size())
+        return is_answered and not self.transport.is_closing()
 
     def _expect_head(self) -> None:
         self._deadline = self.loop.call_later(HEAD_SECONDS, self.transport.close)
@@ -179,6 +202,16 @@ class PatientProtocol(H11Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+
+def _not_http() -> bytes:
+    response = error_response(400, "this is not an HTTP request that can be read", code="bad_request")
+    headers = {**response.headers, **carried("", "application/json"), "connection": "close"}
+    lines = [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join(["HTTP/1.1 400 Bad Request", *lines, "", ""]).encode() + bytes(response.body)
+
+
+_NOT_HTTP: Final = _not_http()
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """How a browser gets in: a link that works once, or a form that takes the token; and out again."""
 
 from html import escape
+from math import ceil
 from urllib.parse import parse_qs
 
 from starlette.datastructures import URL
@@ -8,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from booster.server.auth import SIGNED_IN_SECONDS, Access, cookie_name
+from booster.server.auth import SIGNED_IN_SECONDS, Access, Tries, cookie_name
 from booster.server.guard import SIGN_IN, cookie_of
 
 _PAGE = """<!doctype html>
@@ -50,6 +51,8 @@ def routes(access: Access) -> list[BaseRoute]:
         access: Who knows tokens, links and browsers.
     """
 
+    tries = Tries()
+
     async def page(request: Request) -> Response:
         code = request.query_params.get("code")
         if code is None:
@@ -61,7 +64,13 @@ def routes(access: Access) -> list[BaseRoute]:
     async def submit(request: Request) -> Response:
         form = parse_qs((await request.body()).decode("utf-8", errors="replace"))
         token = form.get("token", [""])[0].strip()
+        address = request.client.host if request.client else ""
+        if (seconds := tries.wait(address)) > 0:
+            response = _form(request, f"Too many wrong tokens: wait {ceil(seconds)} seconds.", 429)
+            response.headers["retry-after"] = str(ceil(seconds))
+            return response
         if not access.knows(token):
+            tries.wrong(address)
             return _form(request, "This is not the token.", 403)
         return _let_in(request, access)
 

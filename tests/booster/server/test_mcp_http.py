@@ -101,7 +101,7 @@ async def test_what_needs_a_token_elsewhere_needs_it_here(tmp_path: Path) -> Non
         page = await door.client.post("/mcp", json=message, headers={**ACCEPTS, "origin": "http://localhost:3000"})
         form = await door.client.post("/mcp", content=b"{}", headers={**ACCEPTS, "content-type": "text/plain"})
 
-        assert [stranger.status_code, page.status_code, form.status_code] == [401, 403, 400]
+        assert [stranger.status_code, page.status_code, form.status_code] == [401, 403, 415]
 
 
 @pytest.mark.parametrize("mode", MODES)
