@@ -7,12 +7,13 @@ PYTHON ?= $(shell for candidate in python3 python3.14 python3.13 python3.12 pyth
 	$$candidate -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
 	&& echo $$candidate && break; done)
 
-.PHONY: help venv demo test check format bench docs clean
+.PHONY: help venv demo test check conformance format bench docs clean
 
 help:
 	@echo "make demo    a plain call against the booster, on the simulated model"
 	@echo "make test    all tests that need no network, with branch coverage"
 	@echo "make check   format, lint, types, import contracts"
+	@echo "make conformance  the MCP conformance suite and the Inspector, in both eras; needs npm and the network"
 	@echo "make bench   measurements, side by side with the bare model"
 	@echo "make format  format and mend what can be mended"
 	@echo "make docs    print docs/settings.md from the models"
@@ -49,6 +50,9 @@ check: venv
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+conformance: venv
+	@PYTHON="$(abspath $(BIN))/python" CONFORMANCE_DIR="$(abspath $(VENV))/conformance" tests/conformance/run
 
 format: venv
 	@$(BIN)/ruff check --fix .

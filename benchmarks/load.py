@@ -18,6 +18,7 @@ from pathlib import Path
 
 from benchmarks.arms import BARE, BEST_OF_FOUR_JUDGED, CANDIDATES, FLOOR, IN_MEMORY, ON_DISK, opened_arms
 from benchmarks.demo import simulated_settings
+from benchmarks.endpoint import DIRECT, PASSED_ON, endpoint_arms
 from benchmarks.model_process import model_process
 from benchmarks.table import Bar, Figure, Section, machine, rendered
 from benchmarks.timing import Arm, Samples, in_turn, under_load
@@ -72,7 +73,7 @@ async def _report(sizes: Sizes) -> int:
     """Print every section as it is done; return how many miss a bar."""
     out = sys.stdout.write
     out(f"machine: {machine()}\nmodel: simulated, {1000 * LATENCY:.0f} ms a call, over HTTP, in its own process\n")
-    parts: Sequence[Callable[[Sizes], Awaitable[Section]]] = (one_at_a_time, with_clients, many_at_once)
+    parts: Sequence[Callable[[Sizes], Awaitable[Section]]] = (one_at_a_time, with_clients, many_at_once, over_http)
     missed = 0
     for part in parts:
         section = await part(sizes)
@@ -155,6 +156,23 @@ async def many_at_once(sizes: Sizes) -> Section:
             Figure(name="resident memory before", value=before / 1e6, unit="MB"),
         ),
     )  # fmt: skip
+
+
+async def over_http(sizes: Sizes) -> Section:
+    """Measure the OpenAI-compatible endpoint in a process of its own, as its clients see it."""
+    rows, figures = [], []
+    async with model_process("--latency", str(LATENCY)) as url, endpoint_arms(url) as arms:
+        tasks = [task.task for task in demo_tasks(16)]
+        alone = await in_turn(arms, tasks, sizes.rounds)
+        loaded = await under_load(arms, tasks, sizes.blocks, clients=CLIENTS, each=sizes.each)
+    for arm in arms:
+        mine, direct = alone[arm.name], alone[DIRECT]
+        p50, p95, rate = mine.wall_ms(), mine.wall_ms(0.95), loaded[arm.name].rate()
+        rows.append((arm.name, f"{p50:.1f}", f"{p95:.1f}", f"{p50 - direct.wall_ms():.1f}", f"{rate:.0f}"))
+    extra = alone[PASSED_ON].wall_ms() - alone[DIRECT].wall_ms()
+    figures.append(Figure(name="a request that is passed on, beyond the model's own time", value=extra, unit="ms"))
+    header = ("", "p50 ms", "p95 ms", "beyond direct", f"a second, {CLIENTS} clients")
+    return Section(title="/v1/chat/completions in a process of its own", header=header, rows=rows, figures=figures)
 
 
 @asynccontextmanager

@@ -6,13 +6,14 @@ nothing about them.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from booster.answer import standing, summary
-from booster.errors import UsageError
+from booster.errors import BusyError, UsageError
+from booster.events import spec_of
 from booster.journal import Event, Journal, JournalError, Listener, SessionRecord, open_journal
 from booster.opening import new_session, refuse_no_count
 from booster.parts import Parts, RunTests
@@ -20,10 +21,11 @@ from booster.proposals import caller_candidates, read_proposals
 from booster.redact import Redactor
 from booster.result import SolveResult
 from booster.scheduler_store import scheduler_tools
-from booster.session import Session, spec_of
+from booster.session import Session
 from booster.settings import MEMORY_JOURNAL, Settings
 from booster.solve import exhausted, finalize, give_up, iterate
 from booster.solve import solve as run_loop  # `solve` in the class body is the method
+from booster.telemetry import Telemetry
 from booster.wiring import Wiring
 from booster.work import Body, Events, Run, Worker, fold, overridden
 from providers.chain import how_to_configure
@@ -54,9 +56,12 @@ class Booster:
         self.settings = settings
         self.journal = journal
         self._wiring = wiring
+        self.telemetry = Telemetry(wiring.redact, content=settings.trace_content)
         checks, sandboxed = _checks(settings.allow_code)
-        self._worker = Worker(journal, wiring, (HeuristicVerifier(), checks), run_tests or sandboxed)
+        self._worker = Worker(journal, wiring, (HeuristicVerifier(), checks), self.telemetry, run_tests or sandboxed)
         self._runs: dict[str, Run] = {}
+        self.observers: list[Callable[[str], None]] = []
+        """Each is called with the id of a session whenever an event of it, written by this process, became durable."""
 
     @classmethod
     @asynccontextmanager
@@ -103,8 +108,8 @@ class Booster:
             task: The question; never blank.
             listener: Called with every event once it is durable.
             sampler: Carries calls to an MCP client's own model.
-            options: `checks`, `budget`, `messages`, `request`, `expected_answer_format`, `config` (a mapping), and every
-                option of `Config` by keyword.
+            options: `checks`, `budget`, `messages`, `request`, `expected_answer_format`, `verbatim`, `config` (a mapping),
+                and every option of `Config` by keyword.
 
         Raises:
             UsageError: an option is wrong; the text names it. Nothing was started.
@@ -113,8 +118,10 @@ class Booster:
         self._wiring.refuse_unusable(session.config, session.budget, sampler)
         spec = spec_of(session)
         record, created = self.journal.create_owned(session.id, spec, task=session.problem.task)
-        # Only where something was redacted does the session differ from the one that a resume would find.
-        session = replace(session, created_at=record.created_at) if record.spec == spec else fold(record)
+        # Only where something was redacted does the session differ from the one that a resume would find. A client's own
+        # messages reach its model as they are all the same; what the journal holds of them is redacted.
+        as_given = record.spec == spec or session.problem.verbatim
+        session = replace(session, created_at=record.created_at) if as_given else fold(record)
         task_of_it = self._launch(Run(record, session, sampler, listener, created), run_loop)
         try:
             await asyncio.shield(created)
@@ -362,15 +369,25 @@ class Booster:
                 log.error("session %s broke off: %s: %s", run.record.id, type(error).__name__, said)
 
         self._refuse_busy(run.record.id)
+        run.listener = self._observed(run.record.id, run.listener)
         self._runs[run.record.id] = run
         run.task = asyncio.create_task(guarded(), name=f"session {run.record.id}")
         # Not inside the task: one that is cancelled before its first step would never get there.
         run.task.add_done_callback(lambda _: self._runs.pop(run.record.id, None))
         return run.task
 
+    def _observed(self, session_id: str, listener: Listener | None) -> Listener:
+        def tell(event: Event) -> None:
+            if listener is not None:
+                listener(event)
+            for observer in self.observers:
+                observer(session_id)
+
+        return tell
+
     def _refuse_busy(self, session_id: str) -> None:
         if session_id in self._runs:
-            raise UsageError(f"session {session_id} is being worked on; wait for it with get-state, or cancel it")
+            raise BusyError(session_id)
 
     def _orphaned(self, record: SessionRecord) -> bool:
         return record.status == "running" and record.owner is not None and not self.journal.is_alive(record.owner)

@@ -83,7 +83,7 @@ def call_of(
     """Return the call as the session's options and the request of its client have it."""
     return Call(
         role=role, step_key=key, model=model, messages=messages, request=session.problem.request,
-        max_tokens=session.config.sampling_max_tokens, timeout=parts.request_timeout, deadline=parts.purse.deadline,
+        max_tokens=None if session.problem.verbatim else session.config.sampling_max_tokens, timeout=parts.request_timeout, deadline=parts.purse.deadline,
     )  # fmt: skip
 
 

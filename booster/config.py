@@ -17,8 +17,14 @@ from verifier.tuned import AUDIT_RATE, CAP, LEAD, WAVE_SIZE
 ProviderName = Literal["cerebras", "openai", "local", "mcp", "caller", "heuristic", "replay", "simulated"]
 """Where proposals can be made to come from."""
 
+LogLevel = Literal["debug", "info", "warning", "error"]
+"""From the most talkative to the most silent."""
+
 ModelId = Annotated[str, Field(pattern=r"^[^\s\x00-\x1f\x7f]{1,200}$")]
 """`provider/model` or a bare model id."""
+
+HostName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:-]{1,253}$")]
+"""A host name or address without port."""
 
 
 ENDPOINT_VARIABLES: Final[Mapping[str, tuple[str, str, str]]] = {
@@ -71,6 +77,11 @@ class Process(Options):
         default=120.0, ge=1, le=3600, description="Seconds that one attempt at a model call may take"
     )
     max_concurrency: Whole = Field(default=64, ge=1, le=1024, description="Model calls in flight at once, per provider")
+    allowed_hosts: Annotated[tuple[HostName, ...], BeforeValidator(read_structure)] = Field(
+        default=(),
+        description="Names, beside those of this machine, under which the HTTP server may be addressed",
+        json_schema_extra={"allowed": "a list of host names or addresses without port"},
+    )
     process_reward_url: str | None = Field(
         default=None,
         min_length=1,
@@ -100,6 +111,11 @@ class Process(Options):
     allow_code: Flag = Field(
         default=False,
         description="Whether checks may run code (`python`, `command`), in a sandbox of bubblewrap; never set by a task or a call",
+    )
+    log_level: LogLevel = Field(default="info", description="How much a serving process says on standard error")
+    trace_content: Flag = Field(
+        default=False,
+        description="Whether OpenTelemetry spans carry tasks, prompts, replies and answers, without secrets",
     )
 
 
@@ -291,6 +307,9 @@ base URL, is set. A secrets file that others can read is a warning, one that oth
 | endpoint | key | model | base URL |
 |---|---|---|---|
 {endpoints}
+
+`BOOSTER_TOKEN`, in the same places, is the token that the HTTP server asks for, at least 32 characters; without it one is made
+and kept in the file `token` in `home`.
 
 `{reward_key}`: bearer token of the server at `processRewardUrl`, where it wants one.
 """

@@ -19,7 +19,8 @@ from booster.parts import Attempt, Parts
 from booster.prompts import answer_messages
 from booster.search import total
 from booster.session import Draw, Opened, Origin, PooledAnswer, Session
-from providers.types import Call, Usage
+from booster.verbatim import Spoken, read_message
+from providers.types import Call, Reply, Usage
 from verifier.answers import vote_key
 from verifier.consensus import enough, next_wave, vote
 from verifier.errors import NoCandidatesError
@@ -37,6 +38,8 @@ class Landed:
     candidate: Candidate | None
     """None where no answer could be read."""
     usage: Usage
+    states: bool = True
+    """It states something that others may state too: there is a vote to be had."""
 
     @property
     def proven(self) -> bool:
@@ -77,16 +80,24 @@ async def draw_answers(session: Session, opened: Opened, parts: Parts) -> Attemp
 async def sample(session: Session, call: Call, parts: Parts, origin: Origin) -> Landed:
     """Ask for one whole answer; without a candidate where none could be read: an abstention."""
     reply = await parts.ask(call)
-    proposal = read_answer(reply)
-    if proposal is None:
+    spoken = _read(session, reply)
+    if spoken is None:
         nothing = PooledAnswer(
             key=call.step_key, answer=None, origin=origin, source=reply.source, blank=not reply.text.strip(),
             model=reply.model,
         )  # fmt: skip
-        return Landed(answer=nothing, candidate=None, usage=reply.usage)
-    unchecked = candidate_of(proposal, call.step_key, reply, reply.usage)
+        return Landed(answer=nothing, candidate=None, usage=reply.usage, states=False)
+    unchecked = candidate_of(spoken.proposal, call.step_key, reply, reply.usage)
     candidate = await verified(unchecked, answer_context(session), parts)
-    return Landed(answer=pooled(candidate, origin), candidate=candidate, usage=reply.usage)
+    return Landed(answer=pooled(candidate, origin), candidate=candidate, usage=reply.usage, states=spoken.states)
+
+
+def _read(session: Session, reply: Reply) -> Spoken | None:
+    """Return what a reply brings: the message itself where that is wanted, else the answer in it."""
+    if session.problem.verbatim:
+        return read_message(reply, session.problem.request)
+    proposal = read_answer(reply)
+    return None if proposal is None else Spoken(proposal=proposal, states=True)
 
 
 def pooled(candidate: Candidate, origin: Origin) -> PooledAnswer:
@@ -223,7 +234,9 @@ def _ended(landed: Sequence[Landed], arrived: Sequence[Landed]) -> str:
         return "check"
     if not arrived:
         return "failed"
-    return "" if any(one.candidate is not None for one in landed) else "unreadable"
+    if any(one.states for one in landed) or _counts(landed)[0] > 1:
+        return ""
+    return "prose" if any(one.candidate is not None for one in landed) else "unreadable"
 
 
 def _clear(before: Sequence[Landed], cap: int, lead: int, failing: bool, landed: Sequence[Landed]) -> bool:

@@ -2,6 +2,7 @@
 
 BoosterError               1  base: the text says what failed, where, and what to do
 ├── UsageError             2  a value given by a person or a client is wrong; names the field and the fix
+│   └── BusyError          2  the session is being worked on by this process
 ├── UnknownSessionError    2  no session has this id
 ├── OutputPathError        1  a result may not be written to the path asked for
 ├── ConfigFileError        1  a configuration file cannot be read as what it should be
@@ -34,6 +35,14 @@ class UsageError(BoosterError):
     def __init__(self, message: str, *, field: str = "") -> None:
         super().__init__(message)
         self.field = field
+
+
+class BusyError(UsageError):
+    """The session is being worked on by this process; the text says how to wait for it or to stop it."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"session {session_id} is being worked on; wait for it with get-state, or cancel it")
+        self.session_id = session_id
 
 
 class UnknownSessionError(BoosterError):

@@ -30,6 +30,7 @@ def new_session(
     messages: Sequence[Message] = (),
     request: Mapping[str, Any] | None = None,
     expected_answer_format: str = "",
+    verbatim: bool = False,
     config: Mapping[str, Any] | None = None,
     **knobs: Any,
 ) -> Session:
@@ -43,6 +44,7 @@ def new_session(
         messages: The client's own conversation in the OpenAI wire format.
         request: The client's own request parameters, passed on as they are.
         expected_answer_format: In words.
+        verbatim: Ask whole answers with `messages` alone and take the replies as they are; needs the granularity `answer`.
         config: Options of the solve under their public names.
         knobs: The same by keyword; they win.
 
@@ -52,6 +54,8 @@ def new_session(
     """
     _refuse_task(task)
     effective, warnings = settings.config.override({**(config or {}), **knobs})
+    if verbatim and (not messages or effective.granularity != "answer"):
+        raise UsageError("verbatim: needs messages and the granularity 'answer'", field="verbatim")
     budget = budget or Budget()
     if effective.select == "programs" and not settings.allow_code:
         raise UsageError(
@@ -67,6 +71,7 @@ def new_session(
         request=_json("request", dict(request or {})),
         checks=tuple(map(_plain, parse_checks(checks))),
         expected_answer_format=expected_answer_format,
+        verbatim=verbatim,
     )
     session = Session(
         id=new_session_id(),

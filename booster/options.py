@@ -26,16 +26,40 @@ MAX_NAMED_UNKNOWN: Final = 10
 """Unknown names that get a line of their own; a file of another program has hundreds."""
 
 
+MAX_JSON_DEPTH: Final = 128
+"""Lists and objects inside one another: what walks through a value recursively must not run out of stack."""
+
+
 def parse_json(text: str) -> Any:
-    """Read JSON as the standard has it: no NaN or Infinity, no name twice in one object.
+    """Read JSON as the standard has it: no NaN or Infinity, no name twice in one object; `MAX_JSON_DEPTH` at most.
 
     Raises:
         ValueError: the text is not such JSON; a `json.JSONDecodeError` where line and column are known.
     """
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        found = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except RecursionError:
-        raise ValueError("the JSON is nested too deeply") from None
+        found = None
+    else:
+        if not _is_deep(found):
+            return found
+    raise ValueError(f"the JSON is nested too deeply, more than {MAX_JSON_DEPTH} lists and objects inside one another")
+
+
+def _is_deep(value: object) -> bool:
+    """Say whether a JSON value nests too deep, level by level and so without recursion."""
+    level = [value]
+    for _ in range(MAX_JSON_DEPTH + 1):
+        level = [
+            child
+            for item in level
+            if isinstance(item, dict | list)
+            for child in (item.values() if isinstance(item, dict) else item)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

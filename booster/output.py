@@ -20,6 +20,12 @@ from booster.result import SolveResult
 OutputFormat = Literal["json", "text"]
 """The result document, or what a person reads: answer and summary."""
 
+MAX_PATH_CHARS = 1024
+"""Characters of a client's path."""
+
+MAX_PARTS = 32
+"""Folders and the file in it: what removes or copies them later must be able to."""
+
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -61,8 +67,9 @@ def output_file(given: str, root: Path, *, overwrite: bool = False) -> OutputFil
         except FileNotFoundError:
             break
         except OSError as error:
-            raise _refused(given, f"{here} cannot be looked at ({error.strerror})", "name another path") from error
-        _refuse_kind(given, here, mode, is_leaf=position == len(file.parts), overwrite=overwrite)
+            raise _refused(given, f"it cannot be looked at ({error.strerror})", "name another path") from error
+        shown_path = "/".join(file.parts[:position])  # clients need not know where the root is
+        _refuse_kind(given, shown_path, mode, is_leaf=position == len(file.parts), overwrite=overwrite)
     return file
 
 
@@ -148,6 +155,10 @@ def _parts(given: str) -> tuple[str, ...]:
     if "\\" in given or given[1:2] == ":":
         raise _refused(given, "it is not a relative path with forward slashes", "write it like results/summary.json")
     path = PurePosixPath(given)
+    if len(given) > MAX_PATH_CHARS or len(path.parts) > MAX_PARTS:
+        raise _refused(
+            given, f"it has more than {MAX_PATH_CHARS} characters or {MAX_PARTS} parts", "name a shorter one"
+        )
     if path.is_absolute():
         raise _refused(given, "it is absolute", "name a path relative to the output directory")
     if ".." in path.parts or (path.parts[:1] and path.parts[0].startswith("~")):
@@ -157,7 +168,7 @@ def _parts(given: str) -> tuple[str, ...]:
     return path.parts
 
 
-def _refuse_kind(given: str, here: Path, mode: int, *, is_leaf: bool, overwrite: bool) -> None:
+def _refuse_kind(given: str, here: str, mode: int, *, is_leaf: bool, overwrite: bool) -> None:
     if stat.S_ISLNK(mode):
         raise _refused(given, f"{here} is a symbolic link", "name a path without one")
     if not is_leaf:

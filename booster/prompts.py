@@ -45,7 +45,9 @@ def step_messages(session: Session, count: int, branch: Sequence[str] = ()) -> t
 
 
 def answer_messages(problem: Problem) -> tuple[Message, ...]:
-    """Ask for one answer to the whole task, with its reasoning first."""
+    """Ask for one answer to the whole task, with its reasoning first; where the reply itself is wanted, just as the client asks."""
+    if problem.verbatim:
+        return problem.messages
     return _conversation(problem, [f"Give the final answer. Reply with pure JSON and nothing else: {_ANSWER_FORM}"])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from booster.answer import standing, summary
 from booster.codec import camel, encode
 from booster.session import AnswerStatus, Decision, Evidence, Session, Status, Step, StopReason
+from providers.types import Reply
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,6 +45,8 @@ class SolveResult:
     """Every check that was given, with whether it was run."""
     simulated: bool = False
     """True where any content came from the simulated model."""
+    reply: Reply | None = None
+    """The reply that the answer was read from, as the model wrote it; None where there is no answer, or a client gave it."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document: camelCase keys, finite numbers, nothing cut."""
@@ -92,7 +95,12 @@ class SolveResult:
 
 
 def session_result(
-    session: Session, *, usage: Mapping[str, Any], diagnostics: Mapping[str, Any], orphaned: bool = False
+    session: Session,
+    *,
+    usage: Mapping[str, Any],
+    diagnostics: Mapping[str, Any],
+    orphaned: bool = False,
+    reply: Reply | None = None,
 ) -> SolveResult:
     """Return the result of a session, finished or not."""
     stands, ending = standing(session), session.conclusion
@@ -109,7 +117,7 @@ def session_result(
         degraded=ending.degraded if ending else session.heuristic,
         degraded_reasons=ending.degraded_reasons if ending else (),
         warnings=session.warnings, orphaned=orphaned, checks=_checks(session),
-        simulated="simulated" in _sources(session),
+        simulated="simulated" in _sources(session), reply=reply,
     )  # fmt: skip
 
 

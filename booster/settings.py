@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import SecretStr
 
-from booster.config import ENDPOINT_VARIABLES, PROCESS_REWARD_KEY, Config, Price, Process
+from booster.config import ENDPOINT_VARIABLES, PROCESS_REWARD_KEY, Config, LogLevel, Price, Process
 from booster.errors import UsageError
 from booster.options import environment_name, nearest, shown
 from booster.sources import (
@@ -31,6 +31,9 @@ from providers.endpoints import ORIGINS, normal_base_url
 
 MEMORY_JOURNAL: Final = "memory:"
 """Journal URL of a process that keeps nothing."""
+
+TOKEN_VARIABLE: Final = "BOOSTER_TOKEN"
+"""Name of the variable that holds the HTTP server's token."""
 
 _DRIVERS: Final = {
     "sqlite": "sqlite",
@@ -86,6 +89,14 @@ class Settings:
     """Model calls in flight at once, per provider."""
     allow_code: bool = False
     """Whether checks may run code, in the sandbox."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names under which the HTTP server may be addressed, beside those of this machine."""
+    token: SecretStr | None = None
+    """What the HTTP server asks for; None = one is made and kept in `home`."""
+    log_level: LogLevel = "info"
+    """How much a serving process says on standard error."""
+    trace_content: bool = False
+    """Whether spans carry tasks, prompts, replies and answers."""
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     """`cerebras`, `openai`, `local` -> what is configured of it; endpoints without any setting are left out."""
     reward_server: RewardServer | None = None
@@ -134,6 +145,7 @@ class Settings:
             warnings += complaints
         secrets = {value for name, value in variables.items() if _is_secret(name)}
         variables |= {name: value.strip() for name, value in environ.items() if value.strip()}
+        token = variables.pop(TOKEN_VARIABLE, None)
 
         layers = _Layers()
         for path in config_files:
@@ -152,12 +164,18 @@ class Settings:
             request_timeout=process.request_timeout,
             max_concurrency=process.max_concurrency,
             allow_code=process.allow_code,
+            allowed_hosts=process.allowed_hosts,
+            token=SecretStr(token) if token else None,
+            log_level=process.log_level,
+            trace_content=process.trace_content,
             endpoints=endpoints,
             reward_server=reward_server,
             config=layers.config,
             warnings=warnings,
             secrets=frozenset(
-                secrets | _loaded_secrets([*endpoints.values(), *filter(None, [reward_server])], process.journal_url)
+                secrets
+                | {token or ""} - {""}
+                | _loaded_secrets([*endpoints.values(), *filter(None, [reward_server])], process.journal_url)
             ),
             read_from=(*config_files, *secrets_files),
         )

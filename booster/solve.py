@@ -12,6 +12,7 @@ from booster.attempt import attempt_step, attempt_with_probe, final_answer, fina
 from booster.cascade import pair_of
 from booster.codec import encode
 from booster.drawing import most_samples, pooled
+from booster.events import advance
 from booster.metacontrol import improves, is_cut_off, react
 from booster.parts import Attempt, Parts
 from booster.search import Choice, beam_calls, choose_answer, choose_step, total
@@ -25,7 +26,6 @@ from booster.session import (
     Session,
     Step,
     StopReason,
-    advance,
 )
 from booster.signals import costs_of, failed, outcome_of, probed, signals
 from scheduler.types import Outcome
@@ -197,6 +197,8 @@ def _worth_escalating(session: Session, opened: Opened, attempt: Attempt, choice
         return False
     if attempt.draw is not None and attempt.draw.move:
         return attempt.escalates
+    if session.problem.verbatim:  # one message was decided on: others follow only where it cannot be used
+        return attempt.heard and choice.winner is None
     if opened.granularity == "answer":  # one answer that no check speaks for is no reason to stop
         return not _stands(session, attempt).settled
     return failed(session, choice.winner)

@@ -68,7 +68,9 @@ class Wiring:
             UsageError: the source that the options insist on is not there.
         """
         direct = await self._direct_for(session.config)
-        return Chain(self._rungs(direct, session.config, sampler), ledger, prices=self.prices, clean=self.redact)
+        # Who wants the replies themselves gets them as they were written, but for the secrets of this process.
+        clean = self.redact.own if session.problem.verbatim else self.redact
+        return Chain(self._rungs(direct, session.config, sampler), ledger, prices=self.prices, clean=clean)
 
     def reward(
         self, config: Config, ledger: Ledger, purse: Purse, memory: Memory, paid: Callable[[Ask], Ask]

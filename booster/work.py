@@ -7,15 +7,17 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from booster.answer import conclude
+from booster.answer import conclude, standing
 from booster.codec import encode
+from booster.events import advance, session_from_spec
 from booster.journal import Journal, Listener, Recorder, SessionLedger, SessionRecord
 from booster.journal.errors import JournalError
 from booster.judgement import ForcedJudgement, LearnedJudgement, SharedScheduler
 from booster.learnt import Memories
 from booster.parts import Parts, RunTests
 from booster.result import SolveResult, session_result
-from booster.session import Budget, Session, StopReason, advance, session_from_spec
+from booster.session import Budget, Session, StopReason
+from booster.telemetry import Telemetry, Trace
 from booster.wiring import Wiring
 from providers.errors import CallCancelled
 from providers.types import Ask, Call, Reply, Sampler
@@ -60,6 +62,7 @@ class Run:
     result: SolveResult | None = None
     error: Exception | None = None
     epoch: int = 0
+    trace: Trace = field(init=False, repr=False)
     task: "asyncio.Task[None] | None" = field(default=None, repr=False)
 
 
@@ -67,9 +70,15 @@ class Worker:
     """Works on sessions, one call of `work` each."""
 
     def __init__(
-        self, journal: Journal, wiring: Wiring, verifiers: Sequence[Verifier], run_tests: RunTests | None = None
+        self,
+        journal: Journal,
+        wiring: Wiring,
+        verifiers: Sequence[Verifier],
+        telemetry: Telemetry,
+        run_tests: RunTests | None = None,
     ) -> None:
-        self._journal, self._wiring, self._verifiers, self._run_tests = journal, wiring, verifiers, run_tests
+        self._journal, self._wiring, self._telemetry = journal, wiring, telemetry
+        self._verifiers, self._run_tests = verifiers, run_tests
         self._scheduler = SharedScheduler(journal)
         self._memories = Memories(journal)
         self._watch = Watch(journal)
@@ -82,6 +91,10 @@ class Worker:
         Raises:
             JournalError: the session belongs to another live process, or nothing can be written any more.
         """
+        with self._telemetry.run(run.record) as run.trace:
+            await self._work(run, body, events)
+
+    async def _work(self, run: Run, body: Body, events: Events) -> None:
         await self._wiring.prepare()
         run.epoch = run.record.epoch if run.created else await self._take_over(run)
         try:
@@ -123,7 +136,9 @@ class Worker:
         }  # fmt: skip
         document = ledger.diagnostics(full=full)
         document["provider"] = (document.get("lastProvider") if session.has_content else None) or _provider(session)
-        return session_result(session, usage=usage, diagnostics=document, orphaned=orphaned)
+        key = standing(session).key
+        reply = ledger.reply(key) if key else None
+        return session_result(session, usage=usage, diagnostics=document, orphaned=orphaned, reply=reply)
 
     async def _opened(self, run: Run) -> tuple[Recorder, SessionLedger]:
         """Bring the run to the journalled state of its session and open what records its events and calls."""
@@ -151,12 +166,14 @@ class Worker:
 
             return ask
 
-        chain = await self._wiring.chain(run.session, ledger, run.sampler)
+        trace = run.trace
+        traced = trace.ledger(ledger)
+        chain = await self._wiring.chain(run.session, traced, run.sampler)
         purse = Purse(ledger, run.session.budget)
         memory = await self._memories.of(run.session.config.namespace)
         judgement = await self._judgement(run)
         parts = Parts(
-            ask=paid(chain.ask),
+            ask=trace.asking(paid(chain.ask)),
             purse=purse,
             judgement=judgement,
             verifiers=self._verifiers,
@@ -166,9 +183,10 @@ class Worker:
             fallbacks=lambda: self._wiring.fallbacks(chain),
             request_timeout=self._wiring.request_timeout,
             memory=memory,
-            reward=self._wiring.reward(run.session.config, ledger, purse, memory, paid),
+            reward=self._wiring.reward(run.session.config, traced, purse, memory, paid),
             prices=self._wiring.prices,
         )
+        events = [*trace.begun(), *events]
         session = await record(run.session, *events) if events else run.session
         if run.record.events and session.opened is not None:
             session = await record(session, ("resumed", {"epoch": run.epoch}))
@@ -185,6 +203,7 @@ class Worker:
         plain = [(kind, dict(data)) for kind, data in entries]
         for kind, data in plain:
             session = advance(session, kind, data)
+        run.trace.told(plain)
         recorder.add(plain, status=session.status, seconds=ledger.seconds)
         run.session = session
         return session

@@ -60,6 +60,7 @@ class ProviderError(Exception):
             "endpoint": self.endpoint,
             "model": self.model,
             "provider": self.provider,
+            "retry_after": self.retry_after,
         }
 
     @staticmethod
@@ -67,7 +68,8 @@ class ProviderError(Exception):
         """Rebuild an error from `to_dict`; an unknown class name becomes a plain ProviderError."""
         cls = ProviderError.registry.get(str(data.get("error")), ProviderError)
         fields: dict[str, Any] = {name: data.get(name) or "" for name in ("kind", "endpoint", "model", "provider")}
-        return cls(str(data.get("message", "")), status=data.get("status"), **fields)
+        waits = data.get("retry_after")
+        return cls(str(data.get("message", "")), status=data.get("status"), retry_after=waits, **fields)
 
 
 class ConfigurationError(ProviderError):

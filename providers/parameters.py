@@ -45,7 +45,10 @@ def request_body(call: Call, model: str, profile: Profile, refused: Collection[s
         body["temperature"] = profile.max_temperature
     body["model"] = model
     body["messages"] = [dict(message) for message in call.messages]
-    body[_cap_name(profile, refused)] = call.max_tokens
+    if call.max_tokens is not None:
+        body[_cap_name(profile, refused)] = call.max_tokens
+    else:
+        body |= _own_caps(call.request, refused)
     return body
 
 
@@ -81,6 +84,14 @@ def _named(body: Mapping[str, Any], param: str | None, message: str) -> str | No
         if name not in _EVERYDAY and re.search(rf"\b{re.escape(name)}\b", message):
             return name
     return None
+
+
+def _own_caps(request: Mapping[str, Any], refused: Collection[str]) -> dict[str, Any]:
+    """Return the upper bounds that the client set, under its own name for each unless only the other one is taken."""
+    given = {name: request[name] for name in CAPS if request.get(name) is not None}
+    taken = {name: value for name, value in given.items() if name not in refused}
+    left = [name for name in CAPS if name not in refused]
+    return taken or {name: next(iter(given.values())) for name in left if given}
 
 
 def _cap_name(profile: Profile, refused: Collection[str]) -> str:

@@ -87,7 +87,8 @@ def wait_before_next(
     """
     wait = 0.0
     if isinstance(outcome, Reply):
-        if outcome.problem != "thinking_truncated" or past.cap_doubled or call.max_tokens >= policy.most_tokens:
+        cap = call.max_tokens
+        if outcome.problem != "thinking_truncated" or past.cap_doubled or cap is None or cap >= policy.most_tokens:
             return None
         past = replace(past, cap_doubled=True)
     elif isinstance(outcome, TransientError) and outcome.kind == PARAMETER_REFUSED:
@@ -179,7 +180,7 @@ class _Course:
             return False
         doubled = self._past.cap_doubled
         self._wait, self._past = following
-        if self._past.cap_doubled and not doubled:
+        if self._past.cap_doubled and not doubled and self._call.max_tokens is not None:
             self._call = self._call.with_max_tokens(min(2 * self._call.max_tokens, self._policy.most_tokens))
         return True
 

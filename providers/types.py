@@ -18,6 +18,9 @@ or the simulated model. Only `model`, `client` and `replay` are content of a rea
 Message = Mapping[str, Any]
 """One chat message in the OpenAI wire format, kept exactly as its author wrote it."""
 
+MAX_TOKENS = 2000
+"""Upper bound of a reply in tokens where nobody sets another one."""
+
 SIMULATED_PREFIX = "simulated/"
 """A model id that starts so is the simulated model, by whichever URL it is reached."""
 
@@ -58,8 +61,8 @@ class Call:
     """The whole conversation, oldest first."""
     model: str | None = None
     """`provider/model` or a bare model id; None = the default model of whichever provider answers."""
-    max_tokens: int = 2000
-    """Upper bound of the reply in tokens, hidden reasoning included."""
+    max_tokens: int | None = MAX_TOKENS
+    """Upper bound of the reply in tokens, hidden reasoning included; None = the one that `request` has, if any."""
     request: Mapping[str, Any] = field(default_factory=dict)
     """Further request parameters as the client sent them (`temperature`, `seed`, `stop`, `tools`, ...)."""
     timeout: float = 120.0

@@ -8,8 +8,9 @@ from typing import Any
 
 from booster.app import Booster
 from booster.config import Config
+from booster.events import advance
 from booster.parts import Parts
-from booster.session import Decision, Session, advance
+from booster.session import Decision, Session
 from booster.settings import Settings
 from providers.chain import Chain
 from providers.counting import CountingLedger

@@ -2,7 +2,8 @@
 
 Above: votes (`verifier.consensus`) and checks. Below: tables (`verifier.notation`) and readers of numbers and markup.
 Two forms serve two purposes. `normal_form` is strict: what it equates is the same text or the same number. `vote_key` groups
-the many ways in which samples of one model write one answer; whatever has equal normal forms has equal vote keys.
+the many ways in which samples of one model write one answer; whatever has equal normal forms has equal vote keys, but for JSON
+objects, whose texts are compared exactly.
 """
 
 import json
@@ -16,6 +17,7 @@ from typing import Any
 from verifier import notation
 from verifier.markup import last_boxed, plain, unwrap
 from verifier.numbers import ascii_digits, plain_number, read_exact, read_quantity, six_digits
+from verifier.structure import canonical
 
 MAX_REPLY_CHARS = 400_000
 """Only the last so many characters of a reply are searched for an answer."""
@@ -94,10 +96,12 @@ def vote_key(text: str) -> str:
 
     Equated: Markdown, LaTeX and a final full stop with their absence; numbers, fractions, percents and powers of ten by value
     (`1/2`, `0.5`, `50%`); `x = 42` with `42`; spellings of a unit (`4 litres`, `4 l`); ISO dates with dates that read one way
-    only; yes and no with true and false, in many languages; `(B)`, `B.` and `b)`.
+    only; yes and no with true and false, in many languages; `(B)`, `B.` and `b)`; JSON objects of equal values.
     Kept apart: a number with a unit from the bare number, since `4 litres` and `4 gallons` would meet through `4`; 50 from 50%;
     `05/06/2021`, which two countries read as two days; the quoted string `'5'` from 5. What is ill-formed stays as it is.
     """
+    if (structure := canonical(text)) is not None:
+        return structure
     tidy = normal_form(plain(normal_form(text)))
     ascii_text = ascii_digits(tidy)
     if day := _date(ascii_text):

@@ -1,5 +1,6 @@
 """`booster sessions`: look at journalled sessions, go on with them, stop, export or delete them."""
 
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -91,6 +92,28 @@ def delete(session: SessionId, config: ConfigFile = None, secrets: SecretsFile =
 
 
 @app.command()
-def export(session: SessionId, config: ConfigFile = None, secrets: SecretsFile = None) -> None:
-    """Print everything the journal holds of a session as JSON."""
-    print_json(_with_booster(config, secrets, lambda booster: booster.journal.export(session)))
+def export(
+    session: SessionId,
+    html: Annotated[
+        bool, typer.Option("--html", help="As one HTML file: it loads nothing and runs no script.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Where to write; unset = stdout.")] = None,
+    config: ConfigFile = None,
+    secrets: SecretsFile = None,
+) -> None:
+    """Print everything the journal holds of a session as JSON, or show it as a page."""
+
+    async def document(booster: Any) -> str:
+        if not html:
+            return json.dumps(await booster.journal.export(session), ensure_ascii=False, indent=2, allow_nan=False)
+        from booster.server.viewer.export import exported
+
+        return await exported(booster, session)
+
+    text = _with_booster(config, secrets, document)
+    if out is None:
+        print(text)
+        return
+    from booster.output import write_user_file
+
+    write_user_file(out, text + "\n")

@@ -213,6 +213,7 @@ def _failure(record: CallRecord) -> dict[str, Any]:
         "provider": provider,
         "model": model,
         "endpoint": endpoint,
+        **({"retryAfter": error.retry_after} if error is not None and error.retry_after is not None else {}),
         "at": record.closed_at or record.opened_at,
     }
 

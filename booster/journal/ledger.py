@@ -168,6 +168,11 @@ class SessionLedger:
             record.arrived is not None and not self._was_interrupted(record) for record in self._past.get(step_key, ())
         )
 
+    def reply(self, step_key: str) -> Reply | None:
+        """Return the last reply to the call of this key; None where it has none."""
+        found = [record for (key, _), record in self._records.items() if key == step_key and record.reply is not None]
+        return max(found, key=lambda record: record.attempt).reply if found else None
+
     def diagnostics(self, *, full: bool) -> dict[str, Any]:
         """Return what the calls tell, redacted; see `account.diagnostics`."""
         document: dict[str, Any] = self._codec.plain(account.diagnostics(list(self._records.values()), full=full))

@@ -15,7 +15,7 @@ from mcp.server.mcpserver import Context
 from mcp.types import InputRequiredResult
 
 from booster.app import Booster, StepResult
-from booster.errors import OutputPathError, UsageError
+from booster.errors import BusyError, OutputPathError
 from booster.journal import Event
 from booster.output import OutputFile, OutputFormat, rendered, write_output
 from booster.redact import Redactor
@@ -98,9 +98,17 @@ class Door:
     async def step(self, ctx: Context[Any, Any], session_id: str, **options: Any) -> None:
         """Start one iteration."""
         if session_id in self._work:
-            raise UsageError(f"session {session_id} is being worked on; wait for it with get-state, or cancel it")
+            raise BusyError(session_id)
         work = Work(session_id)
         self._follow(work, self.booster.step(session_id, sampler=self._sampler(ctx, work), **options))
+
+    async def resume(self, ctx: Context[Any, Any], session_id: str) -> None:
+        """Go on with an unfinished session; one that has ended by itself just gives its result."""
+        if session_id in self._work:
+            raise BusyError(session_id)
+        work = Work(session_id)
+        ending = self.booster.resume(session_id, listener=work.note, sampler=self._sampler(ctx, work))
+        self._follow(work, ending)
 
     def working(self, session_id: str) -> bool:
         """Say whether this process works on the session for a client."""
@@ -244,7 +252,7 @@ class Door:
 
 def _written(file: OutputFile, form: OutputFormat, text: str) -> dict[str, Any]:
     """Write an output file and say how that went; the result it holds is not lost where it failed."""
-    outcome: dict[str, Any] = {"path": str(file.path), "format": form}
+    outcome: dict[str, Any] = {"path": "/".join(file.parts), "format": form}
     try:
         write_output(file, text)
     except OutputPathError as error:

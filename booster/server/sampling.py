@@ -32,7 +32,7 @@ from mcp.types import (
 from booster.errors import UsageError
 from providers.errors import RejectedError
 from providers.reading import estimated_usage
-from providers.types import Call, Message, Reply
+from providers.types import MAX_TOKENS, Call, Message, Reply
 
 MOST_ROUNDS: Final = 8
 """Rounds of questions in one tool call; clients give up after 10."""
@@ -66,7 +66,7 @@ def sampling_params(call: Call) -> CreateMessageRequestParams:
     return CreateMessageRequestParams(
         messages=messages,
         system_prompt=system or None,
-        max_tokens=call.max_tokens,
+        max_tokens=call.max_tokens or MAX_TOKENS,
         temperature=call.request.get("temperature"),
         stop_sequences=[stop] if isinstance(stop, str) else stop,
         model_preferences=ModelPreferences(hints=[ModelHint(name=call.model)]) if call.model else None,

@@ -106,6 +106,13 @@ def test_ordinary_text_is_returned_as_it_is(text: str) -> None:
     assert Redactor(["never-in-the-text"])(text) is text
 
 
+def test_its_own_secrets_can_be_hidden_alone() -> None:
+    text = "the-own-key and sk-abcdefghijklmnop1234"
+
+    assert Redactor(["the-own-key"]).own(text) == f"{REDACTED} and sk-abcdefghijklmnop1234"
+    assert Redactor().own(text) is text
+
+
 def test_nested_values_are_redacted_with_their_keys() -> None:
     """Numbers, booleans and null stay what they are; tuples become lists, as in JSON."""
     redactor = Redactor(["hunter2hunter2"])

@@ -10,16 +10,8 @@ from hypothesis import strategies as st
 
 from booster.codec import encode
 from booster.errors import UsageError
-from booster.session import (
-    EVENT_TYPES,
-    Budget,
-    Opened,
-    Problem,
-    advance,
-    new_session_id,
-    session_from_spec,
-    spec_of,
-)
+from booster.events import EVENT_TYPES, advance, session_from_spec, spec_of
+from booster.session import Budget, Opened, Problem, new_session_id
 from tests.builders import CHEAP, DEEP, a_candidate, a_check, a_session, an_answer, opened
 from verifier.types import Check
 

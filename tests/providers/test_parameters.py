@@ -1,11 +1,13 @@
 """The body of a request, and what a refusal teaches about it."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.endpoints import GENERIC, PROFILES, Profile
-from providers.parameters import refused_parameter, request_body
+from providers.parameters import CAPS, refused_parameter, request_body
 from providers.types import Call
 
 
@@ -97,3 +99,17 @@ def test_the_refused_parameter_is_found_only_where_doing_without_it_helps(
     body = request_body(call(temperature=0.5, seed=1, stop=["x"], response_format={}, user="u", tools=[]), "m", GENERIC)
 
     assert refused_parameter(body, param=param, message=message, code=code) == named
+
+
+@pytest.mark.parametrize("name", CAPS)
+def test_without_a_cap_of_ours_the_client_s_goes_out_under_its_own_name(name: str) -> None:
+    uncapped = replace(call(**{name: 16}), max_tokens=None)
+    (other,) = set(CAPS) - {name}
+
+    assert request_body(uncapped, "m", profile("openai")).keys() == {"model", "messages", name}
+    assert request_body(uncapped, "m", GENERIC)[name] == 16
+    assert request_body(uncapped, "m", GENERIC, {name})[other] == 16  # the server knows it by its other name
+
+
+def test_without_any_cap_none_is_sent() -> None:
+    assert request_body(replace(call(), max_tokens=None), "m", GENERIC).keys() == {"model", "messages"}

@@ -184,6 +184,12 @@ def test_the_doubled_cap_has_a_bound(cap: int, next_caps: list[int]) -> None:
     assert [call.max_tokens for call in run.provider.calls] == [cap, *next_caps]
 
 
+def test_a_cap_that_is_not_ours_is_never_raised() -> None:
+    run = Run([TRUNCATED, "42"], replace(CALL, max_tokens=None))
+
+    assert [call.max_tokens for call in run.provider.calls] == [None]
+
+
 @pytest.mark.parametrize("problem", ["empty", "refusal"])
 def test_other_problems_are_returned_as_they_are(problem: Any) -> None:
     run = Run([replace(TRUNCATED, problem=problem), "42"])

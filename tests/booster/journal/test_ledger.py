@@ -394,3 +394,27 @@ async def test_a_finished_session_shows_the_same_account_to_whoever_reads_it(url
 
         assert replace(reader.spent, seconds=0.0) == replace(ledger.spent, seconds=0.0)
         assert reader.diagnostics(full=True) == ledger.diagnostics(full=True)
+
+
+async def test_a_reply_is_found_by_its_key_in_this_and_every_later_process(url: str) -> None:
+    async with open_journal(url) as journal:
+        _, ledger = await started(journal)
+        await pay(ledger, a_call("it1/candidate1"), TIMEOUT)
+        await pay(ledger, a_call("it1/candidate1"), replace(a_reply(), text="the second attempt"))
+        _, later = await resumed(journal)
+
+        for one in (ledger, later):
+            found = one.reply("it1/candidate1")
+            assert found is not None
+            assert found.text == "the second attempt"
+            assert one.reply("it1/candidate2") is None
+
+
+async def test_how_long_a_server_asked_to_wait_is_kept(url: str) -> None:
+    async with open_journal(url) as journal:
+        _, ledger = await started(journal)
+        await pay(ledger, a_call(), TransientError("busy", kind="http_429", status=429, retry_after=7.5))
+        _, later = await resumed(journal)
+
+        for one in (ledger, later):
+            assert [failure["retryAfter"] for failure in one.diagnostics(full=False)["failures"]] == [7.5]
