@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from booster.answer import standing, summary
+from booster.answer import summary
 from booster.errors import BusyError, UsageError
 from booster.events import spec_of
 from booster.journal import Event, Journal, JournalError, Listener, SessionRecord, open_journal
@@ -25,6 +25,7 @@ from booster.session import Session
 from booster.settings import MEMORY_JOURNAL, Settings
 from booster.solve import exhausted, finalize, give_up, iterate
 from booster.solve import solve as run_loop  # `solve` in the class body is the method
+from booster.standing import standing
 from booster.telemetry import Telemetry
 from booster.wiring import Wiring
 from booster.work import Body, Events, Run, Worker, fold, overridden

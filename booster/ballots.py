@@ -1,6 +1,6 @@
 """Groups of equal answers, and what votes and opinions say of each: the evidence behind an answer. Pure.
 
-Above: `booster.answer`, which decides what may be claimed. Below: `verifier.consensus` groups, `verifier.combine` adds up.
+Above: `booster.standing`, which decides what may be claimed. Below: `verifier.consensus` groups, `verifier.combine` adds up.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """Opinions on the answers of one attempt: what process rewards are worth among them, and a judge where it can change the winner.
 
 An opinion enters the pool of answers with the weight that verified outcomes have earned it; what it is worth there is decided by
-`booster.answer`. A scorer that fails, hangs or writes prose leaves the answers as they were and is reported.
+`booster.standing`. A scorer that fails, hangs or writes prose leaves the answers as they were and is reported.
 Above: `booster.drawing`. Below: `verifier.judge` asks, `verifier.opinion` weighs; rewards came with the candidates.
 """
 
@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from booster.answer import standing_of
 from booster.asking import any_of, key_of, models_of, unless_withdrawn
 from booster.ballots import groups_of, right, sum_of
 from booster.parts import Attempt, Parts
 from booster.session import Draw, Opened, PooledAnswer, Session
+from booster.standing import standing_of
 from verifier.judge import Duel, Judge, judges_itself
 from verifier.judge_prompts import Matter
 from verifier.opinion import may_change_the_winner, standardise

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from booster.answer import standing, summary
+from booster.answer import summary
 from booster.codec import camel, encode
 from booster.session import AnswerStatus, Decision, Evidence, Session, Status, Step, StopReason
+from booster.standing import standing
 from providers.types import Reply
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from booster.answer import Standing, conclude, ended_by_cascade, standing, standing_of
+from booster.answer import conclude, ended_by_cascade
 from booster.attempt import attempt_step, attempt_with_probe, final_answer, final_key, run_beam, with_templates
 from booster.cascade import pair_of
 from booster.codec import encode
@@ -28,6 +28,7 @@ from booster.session import (
     StopReason,
 )
 from booster.signals import costs_of, failed, outcome_of, probed, signals
+from booster.standing import Standing, standing, standing_of
 from scheduler.types import Outcome
 from verifier.answers import vote_key
 from verifier.types import Candidate, Score

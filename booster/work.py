@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from booster.answer import conclude, standing
+from booster.answer import conclude
 from booster.codec import encode
 from booster.events import advance, session_from_spec
 from booster.journal import Journal, Listener, Recorder, SessionLedger, SessionRecord
@@ -17,6 +17,7 @@ from booster.learnt import Memories
 from booster.parts import Parts, RunTests
 from booster.result import SolveResult, session_result
 from booster.session import Budget, Session, StopReason
+from booster.standing import standing
 from booster.telemetry import Telemetry, Trace
 from booster.wiring import Wiring
 from providers.errors import CallCancelled

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from booster.answer import CAPS, conclude, read_answer, standing, summary
+from booster.answer import conclude, read_answer, summary
 from booster.session import Iteration
+from booster.standing import CAPS, standing
 from providers.types import Reply
 from tests.builders import a_candidate, a_check, a_session, an_answer
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from booster.answer import standing, standing_of
 from booster.answer_state import AnswerState
 from booster.parts import Forgetful
 from booster.session import Draw, Problem, Session
 from booster.solve import solve
+from booster.standing import standing, standing_of
 from providers.errors import RejectedError
 from providers.scripted import Line, ScriptedProvider
 from providers.types import Call

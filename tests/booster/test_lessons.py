@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from booster.answer import CAPS, conclude
+from booster.answer import conclude
 from booster.answer_state import REMEMBERED, AnswerState
 from booster.journal import MemoryJournal
 from booster.learnt import AnswerMemory, read, replace_state, state_key
 from booster.lessons import learn
 from booster.session import Draw, Iteration, Session
+from booster.standing import CAPS
 from tests.builders import a_check, a_session, an_answer
 from verifier.calibration import Calibration, sigmoid
 from verifier.opinion import OpinionWeight
