@@ -42,8 +42,9 @@ $(VENV)/.installed-bench: $(VENV)/.installed
 demo: venv
 	@$(BIN)/booster-demo
 
+# Most tests wait for processes, disks and clocks: more of them than there are cores run side by side, a file in one place.
 test: venv
-	@$(BIN)/python -m pytest --cov --cov-report=term
+	@$(BIN)/python -m pytest -n 4 --dist loadfile --cov --cov-report=term
 
 check: venv
 	@$(BIN)/ruff format --check .
