@@ -79,7 +79,7 @@ def conclude(
         reasons.append(f"some steps are templates of the program, not of a model{_problems(session)}")
     if content and not session.steps and not any(pooled.answer for pooled in session.answers):
         reasons.append(f"nothing could be read in the replies{_problems(session)}")
-    if not content and not reasons:
+    if not content and not reasons and reason != "cancelled":  # what was under way then may have brought something
         reasons.append(f"no model content was obtained{_problems(session)}")
     return Conclusion(
         status=status, stop_reason=reason, answer=stands.answer, answer_status=stands.status,

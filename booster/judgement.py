@@ -108,6 +108,8 @@ class LearnedJudgement:
         document = replace(decided, probe=probe).as_dict()
         audit = {name: value for name, value in document.items() if name not in ("decision_id", "mode", "reason")}
         audit["signals"] = seen(signals)
+        if costs.damage >= UNNOTICED:
+            audit = {name: value for name, value in audit.items() if name not in ("expected_cost_s1", "rob_gain")}
         reason = decided.reason if costs.damage < UNNOTICED else BLIND
         return Decision(mode=decided.mode, decision_id=decided.decision_id, reason=reason, audit=audit)
 

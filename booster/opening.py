@@ -15,6 +15,7 @@ from booster.session import Budget, Problem, Session, new_session_id
 from booster.settings import Settings
 from providers.types import Message
 from verifier.checks import parse_checks
+from verifier.code_spec import CODE_KINDS, CODE_OFF
 from verifier.types import Check
 
 MAX_TASK_CHARS = 400_000
@@ -82,6 +83,12 @@ def new_session(
         cut_iterations=iterations < effective.iterations,
         at_once="num_candidates" in effective.model_fields_set,
     )
+    if not settings.allow_code:
+        warnings += [
+            f"check {one.id} ({one.kind}): {CODE_OFF}; it is not run"
+            for one in problem.checks
+            if one.kind in CODE_KINDS
+        ]
     return replace(session, warnings=(*settings.warnings, *warnings, *out_of_reach(session)))
 
 

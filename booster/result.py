@@ -11,6 +11,16 @@ from booster.session import AnswerStatus, Decision, Evidence, Session, Status, S
 from booster.standing import standing
 from providers.types import Reply
 
+CUT_SHORT: Mapping[str, str] = {
+    "cancelled": "it was cancelled",
+    "deadline": "its time was over",
+    "budget_calls": "the budget of calls is spent",
+    "budget_tokens": "the budget of tokens is spent, calls that were in flight included",
+    "budget_cost": "the budget of money is spent, calls that were in flight included",
+    "error": "it broke off",
+}
+"""Reasons to stop that a reader of an answer should know of."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SolveResult:
@@ -92,7 +102,17 @@ class SolveResult:
             lines.append(f"Status: {self.answer_status}, confidence {self.confidence:.2f} ({self.confidence_basis})")
         else:
             lines.append(f"No answer ({self.stop_reason or self.status}).")
+            lines += [f"- {item.observed} failed the check {item.check_id}: {item.expected}" for item in self._failed()]
+        if self.degraded and self.diagnostics.get("lastError"):
+            lines.append(f"Last error: {self.diagnostics['lastError']}")
+        if self.answer is not None and (cut_short := CUT_SHORT.get(self.stop_reason or "")):
+            lines.append(f"Cut short: {cut_short}.")
+        lines += [f"Warning: {warning}" for warning in self.warnings]
         return "\n".join([*lines, "", self.summary])
+
+    def _failed(self) -> list[Evidence]:
+        """Return what failed a check, a few of it."""
+        return [item for item in self.evidence if item.kind == "check" and item.outcome == "fail"][:3]
 
 
 def session_result(

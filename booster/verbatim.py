@@ -41,6 +41,8 @@ def read_message(reply: Reply, request: Mapping[str, Any]) -> Spoken | None:
     if reply.tool_calls:
         answer = spelt([_called(call) for call in reply.tool_calls])
         return Spoken(proposal=Proposal(text=f"call {answer}"[:_SHOWN], answer=answer), states=True)
+    if _tool_wanted(request):
+        return None
     text = reply.text.strip()
     if (wanted := json_wanted(request)) is not None:
         if violation(text, wanted) is not None:
@@ -50,6 +52,15 @@ def read_message(reply: Reply, request: Mapping[str, Any]) -> Spoken | None:
     if answer:
         return Spoken(proposal=Proposal(text=text[:200], rationale=text[:_SHOWN], answer=answer), states=True)
     return Spoken(proposal=Proposal(text=text[:200], answer=text), states=False)
+
+
+def _tool_wanted(request: Mapping[str, Any]) -> bool:
+    """Say whether nothing but a tool call will do."""
+    choice = request.get("tool_choice")
+    if isinstance(choice, Mapping):
+        allowed = choice.get("allowed_tools")
+        choice = allowed.get("mode") if isinstance(allowed, Mapping) else "required"
+    return bool(request.get("tools")) and choice == "required"
 
 
 def json_wanted(request: Mapping[str, Any]) -> Mapping[str, Any] | None:

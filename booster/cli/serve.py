@@ -10,7 +10,9 @@ from booster.errors import UsageError
 
 
 def serve(
-    http: Annotated[bool, typer.Option("--http", help="Serve over HTTP: MCP, the API, events and sign-in.")] = False,
+    http: Annotated[
+        bool, typer.Option("--http", help="Serve over HTTP: MCP, OpenAI endpoint, API, events, viewer.")
+    ] = False,
     host: Annotated[
         str | None, typer.Option(help="Address to listen on, with --http.", show_default="127.0.0.1")
     ] = None,

@@ -80,8 +80,17 @@ def resume(
 @app.command()
 def cancel(session: SessionId, config: ConfigFile = None, secrets: SecretsFile = None) -> None:
     """Stop a session, also one that another process works on; its state is kept."""
-    _with_booster(config, secrets, lambda booster: booster.cancel(session))
-    print(f"{session} is told to stop; `booster sessions resume {session}` goes on with it")
+
+    async def stopped(booster: Any) -> bool:
+        if (await booster.session(session)).conclusion is not None:
+            return False
+        await booster.cancel(session)
+        return True
+
+    if _with_booster(config, secrets, stopped):
+        print(f"{session} is told to stop; `booster sessions resume {session}` goes on with it")
+    else:
+        print(f"{session} has ended; there is nothing to stop")
 
 
 @app.command()

@@ -71,9 +71,7 @@ def print_json(document: Any) -> None:
 
 def show_result(result: SolveResult, *, as_json: bool) -> None:
     """Print a result for people or programs; foreign text cannot command the terminal."""
-    print(result.to_json() if as_json else printable(result.to_text()))
-    if not as_json and sys.stderr.isatty():
-        print(f"({result.usage['calls']} calls, session {result.session_id})", file=sys.stderr)
+    print(result.to_json() if as_json else printable(f"{result.to_text()}\n\n{_account(result)}"))
 
 
 def exit_code(result: SolveResult) -> int:
@@ -115,3 +113,11 @@ def describe(kind: str, data: dict[str, Any]) -> str:
 
 def _line(event: Any) -> dict[str, Any]:
     return {"seq": event.seq, "at": event.at, "type": event.type, "what": describe(event.type, event.data)}
+
+
+def _account(result: "SolveResult") -> str:
+    """Return in one line which session it was and what it cost."""
+    usage = result.usage
+    tokens = usage["promptTokens"] + usage["completionTokens"]
+    cost = "cost unknown" if usage["costUsd"] is None else f"{usage['costUsd']:.4f} USD"
+    return f"Session {result.session_id}: {usage['calls']} calls, {tokens} tokens, {cost}"

@@ -58,7 +58,7 @@ CORE: Final = (
         description=(
             "Solve a hard task (maths, logic, planning, code) with extra model calls: drafts several answers or steps, tests them "
             "with your `checks`, keeps the best, says how far to trust it. Use it where a wrong answer is costly; not for "
-            "look-ups. Returns answer, answerStatus (verified > agreed > unverified > none), confidence, evidence, cost. If it "
+            "look-ups. Returns answer, answerStatus (verified > agreed > judged > unverified > none), confidence, evidence, cost. If it "
             'takes longer: {status: "running", sessionId}; then call get-state.'
         ),
         arguments=arguments.SolveArguments,

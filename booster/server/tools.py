@@ -186,9 +186,12 @@ async def summarize(door: Door, ctx: Ctx, given: SessionArguments, warnings: lis
 async def cancel(door: Door, ctx: Ctx, given: SessionArguments, warnings: list[str]) -> Answer:
     """Stop a session and keep its state."""
     session_id = given.session_id.strip()
+    ended = (await door.booster.session(session_id)).conclusion is not None
     await door.booster.cancel(session_id)
     result = await door.booster.result(session_id)
     text = f"Session {session_id}: {result.status}. Its state is kept; multi-step goes on with it."
+    if ended:
+        text = f"Session {session_id} had ended already: {result.status}. There was nothing to stop."
     return _answer(door, {"sessionId": session_id, "status": result.status}, text, warnings)
 
 
