@@ -4,7 +4,7 @@ Above: `booster.opening`, which says so before anything is paid. Below: `booster
 """
 
 from booster.ballots import AGREEING
-from booster.cascade import pair_of
+from booster.pair import pair_of
 from booster.session import Session
 
 AGREEING_MODELS = 2

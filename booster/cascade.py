@@ -8,12 +8,11 @@ induction and the learning from what was paid for anyway are ours.
 Above: the loop, which draws and pays. Below: `booster.cascade_state`.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from booster.cascade_state import CascadeState, State
-from booster.config import Config
 from verifier.tuned import KMAX_ONE_MODEL, KMAX_TWO_MODELS, SETTLING, WRONG_TO_STRONG
 
 Action = Literal["stop", "escalate", "more"]
@@ -22,36 +21,6 @@ Action = Literal["stop", "escalate", "more"]
 Why = Literal["plan", "check", "no-answer", "unaffordable", "audit"]
 """What an action was taken for: the expected costs; an executable check; a first answer that cannot be read; money that is
 not there; one of the rare stops at which the strong model is asked all the same."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Pair:
-    """Models of a cascade."""
-
-    cheap: tuple[str, ...]
-    """Asked in turn."""
-    strong: str
-
-    @property
-    def key(self) -> str:
-        """Name under which the learnt state is kept."""
-        return f"{'+'.join(self.cheap)}>{self.strong}"
-
-
-def pair_of(config: Config) -> Pair | None:
-    """Return the cheap and the strong model where the options name both and they differ.
-
-    `fastModel` is the cheap one; without it, the first two of `models` take turns.
-    """
-    strong = config.strong_model
-    cheap = (config.fast_model,) if config.fast_model else config.models[:2]
-    named = tuple(model for model in cheap if model != strong)
-    return Pair(cheap=named, strong=strong) if strong and named else None
-
-
-def price_of(prices: Mapping[str, tuple[float, float]], model: str) -> tuple[float, float] | None:
-    """Return a model's prices of a million tokens in and out, by its name with or without its provider; None = not known."""
-    return prices.get(model) or prices.get(model.partition("/")[2])
 
 
 class Quote(NamedTuple):

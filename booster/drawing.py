@@ -11,10 +11,11 @@ from typing import Any, Final
 
 from booster.answer import read_answer
 from booster.asking import answer_context, any_of, call_of, candidate_of, key_of, models_of, verified
-from booster.cascade import Move, Pair, Quote, decide, most_cheap, pair_of, price_of, prices
+from booster.cascade import Move, Quote, decide, most_cheap, prices
 from booster.cascade_state import CascadeState
 from booster.codec import encode
 from booster.judging import Judging
+from booster.pair import Pair, pair_of, price_of
 from booster.parts import Attempt, Parts
 from booster.prompts import answer_messages
 from booster.search import total

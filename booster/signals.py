@@ -9,8 +9,8 @@ from statistics import median
 from types import MappingProxyType
 
 from booster.ballots import groups_of
-from booster.cascade import Pair, pair_of, price_of
 from booster.cascade_state import CascadeState
+from booster.pair import Pair, pair_of, price_of
 from booster.risk import difficulty, step_risk
 from booster.session import Granularity, Session
 from scheduler.types import Costs, Outcome, Signals

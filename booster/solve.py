@@ -9,11 +9,11 @@ from typing import Any
 
 from booster.answer import conclude, ended_by_cascade
 from booster.attempt import attempt_step, attempt_with_probe, final_answer, final_key, run_beam, with_templates
-from booster.cascade import pair_of
 from booster.codec import encode
 from booster.drawing import most_samples, pooled
 from booster.events import advance
 from booster.metacontrol import improves, is_cut_off, react
+from booster.pair import pair_of
 from booster.parts import Attempt, Parts
 from booster.search import Choice, beam_calls, choose_answer, choose_step, total
 from booster.session import (

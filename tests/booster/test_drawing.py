@@ -10,10 +10,10 @@ import pytest
 from booster.answer_state import AnswerState
 from booster.asking import PATIENCE_FLOOR
 from booster.attempt import attempt_step
-from booster.cascade import pair_of
 from booster.cascade_state import CascadeState
 from booster.drawing import most_samples
 from booster.lessons import learn
+from booster.pair import pair_of
 from booster.parts import Attempt, Forgetful, Parts
 from booster.session import Budget, Draw, Problem, Session
 from booster.solve import solve
