@@ -7,11 +7,12 @@ PYTHON ?= $(shell for candidate in python3 python3.14 python3.13 python3.12 pyth
 	$$candidate -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
 	&& echo $$candidate && break; done)
 
-.PHONY: help venv demo test check conformance format bench docs clean
+.PHONY: help venv demo test coverage check conformance format bench docs clean
 
 help:
 	@echo "make demo    a plain call against the booster, on the simulated model"
-	@echo "make test    all tests that need no network, with branch coverage"
+	@echo "make test    all tests that need no network"
+	@echo "make coverage  the same with branch coverage, which takes half as long again"
 	@echo "make check   format, lint, types, import contracts"
 	@echo "make conformance  the MCP conformance suite and the Inspector, in both eras; needs npm and the network"
 	@echo "make bench   measurements, side by side with the bare model"
@@ -44,6 +45,9 @@ demo: venv
 
 # Most tests wait for processes, disks and clocks: more of them than there are cores run side by side, a file in one place.
 test: venv
+	@$(BIN)/python -m pytest -n 4 --dist loadfile
+
+coverage: venv
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --cov --cov-report=term
 
 check: venv

@@ -63,19 +63,29 @@ async def serving(model_url: str, home: Path) -> AsyncIterator[tuple[str, str]]:
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, (_SOURCES, environment.get("PYTHONPATH"))))
     port = _free_port()
     command = ("-m", "booster", "serve", "--http", "--port", str(port))
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, *command, env=environment, cwd=home, stderr=asyncio.subprocess.PIPE
-    )
-    assert process.stderr is not None  # it is a pipe
+    log = home / "log"  # not a pipe, which would be full one day
+    with log.open("wb") as written:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, *command, env=environment, cwd=home, stderr=written
+        )
     try:
-        line = await asyncio.wait_for(process.stderr.readline(), STARTUP_SECONDS)
-        if process.returncode is not None or b"serving" not in line:
-            raise RuntimeError(f"the server did not start: {line.decode(errors='replace')}")
+        await _serves(process, log)
         yield f"http://127.0.0.1:{port}", (home / "token").read_text(encoding="utf-8").strip()
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)
-        await process.communicate()
+        await process.wait()
+
+
+async def _serves(process: asyncio.subprocess.Process, log: Path) -> None:
+    for _ in range(10 * STARTUP_SECONDS):
+        said = await asyncio.to_thread(log.read_text, encoding="utf-8", errors="replace")
+        if "serving on" in said:
+            return
+        if process.returncode is not None:
+            break
+        await asyncio.sleep(0.1)
+    raise RuntimeError(f"the server did not start: {said}")
 
 
 def _arm(name: str, http: aiohttp.ClientSession, url: str, headers: Mapping[str, str], body: Mapping[str, Any]) -> Arm:
