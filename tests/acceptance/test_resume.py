@@ -149,7 +149,7 @@ def test_a_budget_that_the_kill_used_up_ends_with_what_there_is(tmp_path: Path) 
 def test_without_its_model_a_resumed_solve_says_so_keeps_its_steps_and_can_be_resumed(tmp_path: Path) -> None:
     with simulated_model("--latency", "0.2", "--accuracy", "1") as model:
         env = configured(tmp_path, model.base_url, **STEPS)
-        stopped(model, env, tmp_path, "solve", TASK.task, "--max-seconds", "3", "-q", at=4)
+        stopped(model, env, tmp_path, "solve", TASK.task, "--max-seconds", "30", "-q", at=4)
     before = kept_session(tmp_path)
 
     done = booster("sessions", "resume", before.session_id, "--json", "-q", env=env, cwd=tmp_path)
@@ -160,7 +160,7 @@ def test_without_its_model_a_resumed_solve_says_so_keeps_its_steps_and_can_be_re
     assert texts(result) == before.steps, "no template stands beside a model's steps"
     assert unchanged(before, kept_session(tmp_path))
     assert {item["kind"] for item in result["diagnostics"]["failures"]} >= {"lost", "connection"}
-    assert result["usage"]["seconds"] <= 4
+    assert result["usage"]["seconds"] <= 31
 
     with simulated_model("--accuracy", "1") as model:
         env = configured(tmp_path, model.base_url, **STEPS)
