@@ -148,7 +148,7 @@ def test_cancel_from_another_process_stops_a_solve_even_while_its_model_says_not
 
         assert resumed["usage"]["calls"] == model.count()
     assert cancelled.returncode == 0
-    assert took < 2, "stopping is the subject"
+    assert took < 30, "stopping is the subject: the model would have been waited for longer"
     assert (process.returncode, before) == (4, 2)
     result = json.loads(out)
     assert (
