@@ -6,7 +6,7 @@ scored by a further call as soon as it has landed.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 from pathlib import Path
@@ -15,7 +15,8 @@ from typing import Any
 import aiohttp
 
 from benchmarks.demo import SIMULATED, simulated_settings
-from benchmarks.timing import Arm
+from benchmarks.table import Bar, Figure
+from benchmarks.timing import Arm, Samples
 from booster.app import Booster
 from booster.config import Config
 from booster.prompts import answer_messages
@@ -81,6 +82,17 @@ def booster_arm(name: str, booster: Booster, options: dict[str, Any]) -> Arm:
             raise RuntimeError(f"a measured solve failed: {result.to_json()}")
 
     return Arm(name=name, run=run)
+
+
+def against_the_floor(samples: Mapping[str, Samples]) -> tuple[Figure, Figure]:
+    """Return how much longer than the floor a solve takes, with its journal on disk and in memory."""
+    floor = samples[FLOOR].wall_ms()
+    on_disk, in_memory = (samples[name].wall_ms() / floor for name in (ON_DISK, IN_MEMORY))
+    bar = Bar(relation="<=", value=1.08)
+    return (
+        Figure(name="p50 against the floor's, journal on SQLite", value=on_disk, unit="x", bar=bar),
+        Figure(name="p50 against the floor's, journal in memory", value=in_memory, unit="x"),
+    )
 
 
 @cache

@@ -7,7 +7,6 @@ figures were measured earlier with the same shape of work on a machine of the sa
 import argparse
 import asyncio
 import os
-import resource
 import sys
 import tempfile
 import time
@@ -16,12 +15,21 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.arms import BARE, BEST_OF_FOUR_JUDGED, CANDIDATES, FLOOR, IN_MEMORY, ON_DISK, opened_arms
+from benchmarks.arms import (
+    BARE,
+    BEST_OF_FOUR_JUDGED,
+    CANDIDATES,
+    FLOOR,
+    IN_MEMORY,
+    ON_DISK,
+    against_the_floor,
+    opened_arms,
+)
 from benchmarks.demo import simulated_settings
 from benchmarks.endpoint import DIRECT, PASSED_ON, endpoint_arms
 from benchmarks.model_process import model_process
 from benchmarks.table import Bar, Figure, Section, machine, rendered
-from benchmarks.timing import Arm, Samples, in_turn, under_load
+from benchmarks.timing import Arm, Samples, in_turn, peak_memory, under_load
 from booster.app import Booster
 from providers.simulated import demo_tasks
 
@@ -39,7 +47,7 @@ PEERS: Sequence[Sequence[str]] = (
     ("its_hub 1.2.0, no limit on concurrency", "106.5-112", "175-185", "248"),
     ("optillm 0.4.0, bon, judges one by one", "311-330", "20-33", "1345-2660"),
 )
-"""Name, p50 in ms of one at a time, solves a second and p95 in ms with 32 clients; measured in October 2026, 2 cores."""
+"""Name, p50 in ms of one at a time, solves a second and p95 in ms with 32 clients; measured in November 2026, 2 cores."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,13 +100,7 @@ async def one_at_a_time(sizes: Sizes) -> Section:
         title=f"best-of-{CANDIDATES} and {CANDIDATES} judge calls, one solve at a time",
         header=("", "p50 ms", "p95 ms", "x floor", "CPU ms/call"),
         rows=[_alone(name, samples, floor) for name in (ON_DISK, IN_MEMORY, FLOOR, BARE)],
-        figures=(
-            Figure(
-                name="p50 against the floor's, journal on SQLite", value=samples[ON_DISK].wall_ms() / floor, unit="x",
-                bar=Bar(relation="<=", value=1.08),
-            ),
-            Figure(name="p50 against the floor's, journal in memory", value=samples[IN_MEMORY].wall_ms() / floor, unit="x"),
-        ),
+        figures=against_the_floor(samples),
     )  # fmt: skip
 
 
@@ -141,7 +143,7 @@ async def many_at_once(sizes: Sizes) -> Section:
         jobs = [booster.solve(tasks[n % len(tasks)], **BEST_OF_FOUR_JUDGED) for n in range(sizes.concurrent)]
         results = await asyncio.gather(*jobs)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        after = _peak()
+        after = peak_memory()
     calls = sum(result.usage["calls"] for result in results)
     lost = sum(result.answer is None or bool(result.diagnostics["failures"]) for result in results)
     return Section(
@@ -200,13 +202,8 @@ def _resident() -> float:
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:
-        return _peak()
+        return peak_memory()
     return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def _peak() -> float:
-    """Return the most resident bytes that this process has had; `ru_maxrss` is in bytes on macOS and in KiB elsewhere."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ The model is simulated and runs in a process of its own. Every table names its a
 
 import argparse
 import asyncio
-import resource
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -13,14 +12,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.arms import BARE, BEST_OF_FOUR, CANDIDATES, FLOOR, IN_MEMORY, ON_DISK, opened_arms
+from benchmarks.arms import BARE, BEST_OF_FOUR, CANDIDATES, FLOOR, IN_MEMORY, ON_DISK, against_the_floor, opened_arms
 from benchmarks.demo import simulated_settings
 from benchmarks.journal_cost import journal_section
 from benchmarks.model_process import model_process
 from benchmarks.serving import serving_section
 from benchmarks.statistics import median
 from benchmarks.table import Bar, Figure, Section, machine, rendered
-from benchmarks.timing import Arm, Samples, in_turn, under_load
+from benchmarks.timing import Arm, Samples, in_turn, peak_memory, under_load
 from booster.app import Booster
 from providers.simulated import demo_tasks
 
@@ -132,18 +131,11 @@ async def with_latency(sizes: Sizes) -> Section:
     """Measure one solve at a time with a model that takes its time."""
     async with _arms(latency=LATENCY) as (arms, tasks):
         samples = await in_turn(arms, tasks, sizes.rounds)
-    floor = samples[FLOOR].wall_ms()
     return Section(
         title=f"best-of-{CANDIDATES}, a model that takes {1000 * LATENCY:.0f} ms",
         header=("", "p50 ms", "p95 ms", "x floor", "CPU ms/call"),
         rows=[_row(name, samples) for name in _NAMES],
-        figures=(
-            Figure(
-                name="p50 against the floor's, journal on SQLite", value=samples[ON_DISK].wall_ms() / floor, unit="x",
-                bar=Bar(relation="<=", value=1.08),
-            ),
-            Figure(name="p50 against the floor's, journal in memory", value=samples[IN_MEMORY].wall_ms() / floor, unit="x"),
-        ),
+        figures=against_the_floor(samples),
     )  # fmt: skip
 
 
@@ -177,8 +169,6 @@ async def concurrent(sizes: Sizes) -> Section:
         (name, f"{samples[name].wall_ms() * CONCURRENT:.0f}", f"{samples[name].cpu_ms() / CANDIDATES:.2f}")
         for name in _NAMES
     ]
-    # ru_maxrss is in bytes on macOS and in KiB elsewhere.
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return Section(
         title=f"{CONCURRENT} concurrent solves, best-of-{CANDIDATES}, a model that takes {1000 * LATENCY:.0f} ms",
         header=("", "wall ms", "CPU ms/call"),
@@ -189,7 +179,7 @@ async def concurrent(sizes: Sizes) -> Section:
                 samples[ON_DISK].cpu_ms() / CANDIDATES,
                 Bar(relation="<=", value=1.5),
             ),
-            Figure(name="peak memory of this process, all arms", value=peak / 1e6, unit="MB"),
+            Figure(name="peak memory of this process, all arms", value=peak_memory() / 1e6, unit="MB"),
         ),
     )
 

@@ -4,6 +4,8 @@ Wall time is `time.perf_counter`; processor time is `time.process_time`, all thr
 """
 
 import asyncio
+import resource
+import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -62,6 +64,11 @@ class Samples:
         """Return the median of what a unit took longer than the other arm's in the same round, in milliseconds."""
         pairs = zip(self.of, other.of, strict=True)
         return 1000 * median([mine.wall / mine.units - theirs.wall / theirs.units for mine, theirs in pairs])
+
+
+def peak_memory() -> float:
+    """Return the most resident bytes that this process has had; `ru_maxrss` is in bytes on macOS and in KiB elsewhere."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 async def in_turn(arms: Sequence[Arm], tasks: Sequence[str], rounds: int, *, warm_up: int = 3) -> dict[str, Samples]:

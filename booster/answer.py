@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from booster.answer_state import AnswerState
 from booster.ballots import cut
 from booster.session import Conclusion, Draw, PooledAnswer, Session, Status, StopReason
-from booster.standing import CAPS, Standing, outcomes, standing
+from booster.standing import CAPS, Standing, came_to, standing
 from providers.parsing import parse_proposals
 from providers.types import Proposal, Reply
 from verifier.answers import extract_answer
@@ -49,7 +49,7 @@ def ended_by_cascade(draw: Draw | None, answers: Sequence[PooledAnswer], granula
     """
     if draw is None or draw.rule != "cascade" or not draw.move:
         return False
-    sound = [one for one in answers if one.answer is not None and not outcomes(one, "fail")]
+    sound = [one for one in answers if one.answer is not None and not came_to(one, "fail")]
     if draw.move["action"] == "stop":
         return bool(sound)
     return granularity == "answer" and any(one.origin == "strong" for one in sound)

@@ -12,6 +12,8 @@ from booster.parts import Parts
 from booster.session import Mode, Opened, Session
 from providers.errors import ProviderError
 from providers.types import Call, Message, Proposal, Reply, Usage
+from verifier.judge import Judge
+from verifier.judge_prompts import Matter
 from verifier.types import Candidate, Context, Weights
 
 T = TypeVar("T")
@@ -85,6 +87,20 @@ def call_of(
         role=role, step_key=key, model=model, messages=messages, request=session.problem.request,
         max_tokens=None if session.problem.verbatim else session.config.sampling_max_tokens, timeout=parts.request_timeout, deadline=parts.purse.deadline,
     )  # fmt: skip
+
+
+def judge_of(session: Session, parts: Parts) -> Judge:
+    """Return the judge of a solve; without a `judgeModel` the model that answers judges itself."""
+    config = session.config
+    return Judge(
+        ask=parts.ask, model=config.judge_model or config.strong_model, attempt_seconds=parts.request_timeout,
+        seconds=parts.request_timeout, deadline=parts.purse.deadline,
+    )  # fmt: skip
+
+
+def matter_of(session: Session) -> Matter:
+    """Return what candidates are judged against."""
+    return Matter(task=session.problem.task, messages=session.problem.messages)
 
 
 def models_of(session: Session, mode: Mode) -> Sequence[str | None]:

@@ -16,7 +16,9 @@ from booster.asking import (
     candidate_of,
     checked,
     context_of,
+    judge_of,
     key_of,
+    matter_of,
     models_of,
 )
 from booster.drawing import draw_answers, sample
@@ -30,8 +32,6 @@ from providers.errors import ProviderError
 from providers.heuristic import heuristic_proposals
 from providers.parsing import parse_proposals
 from providers.types import Usage
-from verifier.judge import Judge
-from verifier.judge_prompts import Matter
 from verifier.types import Candidate
 
 
@@ -105,11 +105,7 @@ async def run_beam(session: Session, opened: Opened, choice: Choice, parts: Part
     Equal states are expanded and valued once. Costs at most `booster.search.beam_calls`.
     """
     config = session.config
-    judge = Judge(
-        ask=parts.ask, model=config.judge_model or config.strong_model, attempt_seconds=parts.request_timeout,
-        seconds=parts.request_timeout, deadline=parts.purse.deadline,
-    )  # fmt: skip
-    matter = Matter(task=session.problem.task, messages=session.problem.messages)
+    judge, matter = judge_of(session, parts), matter_of(session)
 
     async def value(depth: int, place: int, number: int, branch: Branch) -> tuple[int, float | None]:
         path = (*session.step_texts, *(one.proposal.text for one in branch.path))

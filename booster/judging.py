@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from booster.asking import any_of, key_of, models_of, unless_withdrawn
+from booster.asking import any_of, judge_of, key_of, matter_of, models_of, unless_withdrawn
 from booster.ballots import groups_of, right, sum_of
 from booster.parts import Attempt, Parts
 from booster.session import Draw, Opened, PooledAnswer, Session
@@ -47,15 +47,12 @@ class Judging:
         config, problem = session.config, session.problem
         judge = None
         if config.select == "judge" or (config.select == "auto" and config.judge_model is not None):
-            judge = Judge(
-                ask=parts.ask, model=config.judge_model or config.strong_model, attempt_seconds=parts.request_timeout,
-                seconds=parts.request_timeout, deadline=parts.purse.deadline,
-            )  # fmt: skip
+            judge = judge_of(session, parts)
         if judge is None and parts.reward is None and temperature_of(problem.request) is None:
             return None
         return cls(
             session=session, opened=opened, parts=parts, judge=judge,
-            matter=Matter(task=problem.task, messages=problem.messages),
+            matter=matter_of(session),
         )  # fmt: skip
 
     @property

@@ -4,12 +4,13 @@ Above: `booster.app`. Below: the settings that a call's own options are put on t
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from booster.agreement import out_of_reach
 from booster.codec import encode
+from booster.config import Config
 from booster.errors import UsageError
 from booster.session import Budget, Problem, Session, new_session_id
 from booster.settings import Settings
@@ -57,12 +58,8 @@ def new_session(
     effective, warnings = settings.config.override({**(config or {}), **knobs})
     if verbatim and (not messages or effective.granularity != "answer"):
         raise UsageError("verbatim: needs messages and the granularity 'answer'", field="verbatim")
-    budget = budget or Budget()
-    if effective.select == "programs" and not settings.allow_code:
-        raise UsageError(
-            'select: "programs" runs programs and tests that models write; set allowCode in config.json of the process',
-            field="select",
-        )
+    if not settings.allow_code:
+        _refuse_code(effective)
     iterations = min(effective.iterations, effective.max_steps)
     if iterations < effective.iterations:
         warnings.append(f"iterations: {effective.iterations} was cut to maxSteps, {effective.max_steps}")
@@ -78,18 +75,27 @@ def new_session(
         id=new_session_id(),
         problem=problem,
         config=effective,
-        budget=budget,
+        budget=budget or Budget(),
         iterations=iterations,
         cut_iterations=iterations < effective.iterations,
         at_once="num_candidates" in effective.model_fields_set,
     )
     if not settings.allow_code:
-        warnings += [
-            f"check {one.id} ({one.kind}): {CODE_OFF}; it is not run"
-            for one in problem.checks
-            if one.kind in CODE_KINDS
-        ]
+        warnings += _not_run(problem.checks)
     return replace(session, warnings=(*settings.warnings, *warnings, *out_of_reach(session)))
+
+
+def _refuse_code(config: Config) -> None:
+    if config.select == "programs":
+        raise UsageError(
+            'select: "programs" runs programs and tests that models write; set allowCode in config.json of the process',
+            field="select",
+        )
+
+
+def _not_run(checks: Iterable[Check]) -> list[str]:
+    """Say which checks cannot be run where code may not."""
+    return [f"check {one.id} ({one.kind}): {CODE_OFF}; it is not run" for one in checks if one.kind in CODE_KINDS]
 
 
 def refuse_no_count(iterations: object) -> None:

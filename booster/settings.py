@@ -137,12 +137,7 @@ class Settings:
         config_files = find(_path(config_file), CONFIG_FILES, "--config", base, environ)
         secrets_files = find(_path(secrets_file), SECRETS_FILES, "--secrets", base, environ)
 
-        warnings: list[str] = []
-        variables: dict[str, str] = {}
-        for path in secrets_files:
-            found, complaints = read_secrets(path)
-            variables |= found
-            warnings += complaints
+        variables, warnings = _read_all(secrets_files)
         secrets = {value for name, value in variables.items() if _is_secret(name)}
         variables |= {name: value.strip() for name, value in environ.items() if value.strip()}
         token = variables.pop(TOKEN_VARIABLE, None)
@@ -179,6 +174,17 @@ class Settings:
             ),
             read_from=(*config_files, *secrets_files),
         )
+
+
+def _read_all(secrets_files: Iterable[Path]) -> tuple[dict[str, str], list[str]]:
+    """Return what the secrets files hold, the last one winning, and what is wrong with them."""
+    variables: dict[str, str] = {}
+    warnings: list[str] = []
+    for path in secrets_files:
+        found, complaints = read_secrets(path)
+        variables |= found
+        warnings += complaints
+    return variables, warnings
 
 
 class _Layers:

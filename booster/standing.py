@@ -86,9 +86,9 @@ def standing_of(answers: tuple[PooledAnswer, ...], select: Select = "auto") -> S
         answers: In the order of arrival, abstentions included; keys are unique.
         select: `score` puts the candidate with the highest score in the place of the most frequent answer.
     """
-    sound = [pooled for pooled in answers if not outcomes(pooled, "fail")]
+    sound = [pooled for pooled in answers if not came_to(pooled, "fail")]
     answered = [pooled for pooled in sound if (pooled.answer or "").strip()]
-    proven = [pooled for pooled in answered if outcomes(pooled, "pass")]
+    proven = [pooled for pooled in answered if came_to(pooled, "pass")]
     if proven:
         return _proven(_represent(proven, select), answers)
     if not answered:
@@ -200,6 +200,6 @@ def _check_evidence(pooled: PooledAnswer) -> tuple[Evidence, ...]:
     )  # fmt: skip
 
 
-def outcomes(pooled: PooledAnswer, outcome: str) -> bool:
+def came_to(pooled: PooledAnswer, outcome: str) -> bool:
     """Say whether a check of answers found this of the answer."""
     return any(check.outcome == outcome and check.target == "answer" for check in pooled.checks)

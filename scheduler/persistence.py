@@ -92,7 +92,6 @@ class PersistentService:
         experiences: Sequence[Experience],
         *,
         saved: int = 0,
-        costs: Costs | None = None,
     ) -> None:
         """Open a session out of a journal that its caller keeps, and learn whatever the saved library lacks of it.
 
@@ -101,7 +100,6 @@ class PersistentService:
             namespace: Library to decide with and to teach.
             experiences: Everything that changed the session so far, oldest first, as `on_experience` gave it; none = a new one.
             saved: How many of them the caller knows to be in the saved library.
-            costs: What the two modes cost this caller.
 
         Raises:
             InvalidInputError: A name cannot be used.
@@ -119,7 +117,7 @@ class PersistentService:
             applied = min(len(experiences), max(saved, library.applied.get(session_id, 0)))
             if session_id in library.sessions:
                 self.service.close_session(session_id)
-            session = Session(library.policy, session_id, costs=costs)
+            session = Session(library.policy, session_id)
             self.service.open_session(session_id, namespace, resumed=session, applied=applied)
             self._repeat(library, session, experiences, applied=applied)
 

@@ -13,10 +13,11 @@ from mcp import Client, StdioServerParameters
 from tests.processes import ROOT, booster, configured, environment, simulated_model
 
 README = (ROOT / "README.md").read_text()
+CLIENTS = (ROOT / "docs" / "clients.md").read_text()
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+def blocks(language: str, page: str = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page, flags=re.DOTALL)
 
 
 def test_the_python_example_runs(tmp_path: Path) -> None:
@@ -49,6 +50,39 @@ async def test_every_client_configuration_starts_a_server(block: str, tmp_path: 
     entry = servers["reasoning-booster"]
 
     await start(entry["command"], entry["args"], tmp_path)
+
+
+def test_the_configurations_of_other_clients_name_our_command_or_our_address() -> None:
+    """Those clients cannot be installed here: what is checked is the form."""
+    entries = [
+        entry
+        for block in map(json.loads, blocks("json", CLIENTS))
+        for entry in (block.get("mcpServers") or block["servers"]).values()
+    ]
+
+    assert len(entries) == 4
+    for entry in entries:
+        if "url" in entry:
+            assert entry["url"] == "http://127.0.0.1:8642/mcp"
+        else:
+            assert (entry["command"], entry["args"]) == ("booster", ["serve"])
+
+
+def test_the_python_client_of_the_clients_page_is_python() -> None:
+    (example,) = blocks("python", CLIENTS)
+
+    assert {"client", "reply"} <= set(compile(example, "clients.md", "exec").co_names)
+
+
+def test_the_registry_is_told_what_the_package_says_of_itself() -> None:
+    listed = json.loads((ROOT / "server.json").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (package,) = listed["packages"]
+
+    assert (package["identifier"], package["version"]) == (project["name"], project["version"])
+    assert listed["version"] == project["version"]
+    assert f"mcp-name: {listed['name']}" in README
+    assert len(listed["description"]) <= 100
 
 
 async def test_the_codex_configuration_starts_a_server(tmp_path: Path) -> None:

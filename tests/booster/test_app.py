@@ -832,5 +832,7 @@ async def test_without_leave_no_code_is_run_and_nothing_is_verified_by_it() -> N
         result = await booster.solve(TASK, scheduler="system2", checks=checks, config={"allowCode": True})
 
     assert (result.answer, result.answer_status) == ("42", "agreed")
-    assert any("allowCode" in warning for warning in result.warnings)
+    ignored, not_run = result.warnings
+    assert "'allowCode' is ignored" in ignored or '"allowCode" is ignored' in ignored
+    assert not_run == "check check1 (python): code checks are off; set allowCode in the server's config; it is not run"
     assert [check["ran"] for check in result.checks] == [False]

@@ -302,4 +302,5 @@ async def test_where_no_failure_would_be_noticed_nothing_is_left_to_intuition() 
     for _ in range(300):
         solve.decision = solve.judgement.decide(SEEN, UNNOTICED)
         assert (solve.decision.mode, solve.decision.reason) == ("system2", BLIND)
+        assert "expected_cost_s1" not in solve.decision.audit  # beyond all figures
         solve.report("s2_done")

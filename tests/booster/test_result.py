@@ -69,6 +69,38 @@ def test_text_begins_with_what_must_not_be_overlooked() -> None:
     assert answered.endswith("Answer (unverified): 4")
 
 
+def test_text_says_what_cut_a_solve_short_and_what_to_know_of_it() -> None:
+    answers, warned = (an_answer("4"),), ("unknown option 'x' is ignored",)
+    cancelled = result_of(ended(a_session(answers=answers, warnings=warned), "cancelled")).to_text()
+    spent = result_of(ended(a_session(answers=answers), "budget_tokens")).to_text()
+    whole = result_of(ended(a_session(answers=answers))).to_text()
+
+    assert "Cut short: it was cancelled." in cancelled
+    assert "Warning: unknown option 'x' is ignored" in cancelled
+    assert "Cut short: the budget of tokens is spent" in spent
+    assert "Cut short" not in whole
+
+
+def test_text_without_an_answer_says_which_check_failed() -> None:
+    problem = Problem(task="t", checks=(Check(kind="numeric", value=42, id="check1"),))
+    session = a_session(problem=problem, answers=(an_answer("41", checks=[a_check("fail")]),))
+
+    assert "- 41 failed the check check1: 42" in result_of(ended(session, "iterations")).to_text()
+
+
+def test_text_of_a_dead_model_shows_its_last_error() -> None:
+    session = ended(a_session(), "iterations")
+    result = session_result(session, usage=USAGE, diagnostics={"lastError": "connect refused"})
+
+    assert "Last error: connect refused" in result.to_text()
+
+
+def test_a_cancelled_solve_claims_nothing_of_what_was_under_way() -> None:
+    result = result_of(ended(a_session(), "cancelled"))
+
+    assert (result.status, result.degraded_reasons) == ("cancelled", ())
+
+
 def test_warnings_and_reasons_are_shown_where_there_are_any() -> None:
     document = result_of(ended(a_session(warnings=("unknown option 'x' is ignored",)))).to_dict()
 

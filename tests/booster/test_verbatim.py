@@ -169,6 +169,25 @@ def test_a_text_is_read_by_its_final_answer_else_as_a_whole() -> None:
     assert (plain.proposal.answer, plain.states) == ("Hello!", False)
 
 
+@pytest.mark.parametrize(
+    ("choice", "usable"),
+    [
+        (None, True),
+        ("auto", True),
+        ("none", True),
+        ("required", False),
+        ({"type": "function", "function": {"name": "ls"}}, False),
+        ({"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}}, True),
+        ({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": []}}, False),
+    ],
+)
+def test_prose_is_no_message_where_a_tool_must_be_called(choice: Any, usable: bool) -> None:
+    tools = [{"type": "function", "function": {"name": "ls"}}]
+
+    assert (read_message(reply("Hello"), {"tools": tools, "tool_choice": choice}) is not None) is usable
+    assert read_message(reply("Hello"), {"tool_choice": choice}) is not None
+
+
 @pytest.mark.parametrize("problem", ["empty", "refusal", "thinking_truncated"])
 def test_a_reply_without_a_message_is_none(problem: Any) -> None:
     assert read_message(reply(problem=problem), {}) is None

@@ -24,9 +24,14 @@ async def test_a_follow_up_that_once_came_earlier_still_goes_first() -> None:
 
 async def test_the_gate_opens_again_after_it_was_idle() -> None:
     gate = ArrivalGate()
+    seen = []
 
-    await gate.wait(5)
-    await gate.wait(1)
+    for arrived in (5, 1):
+        async with asyncio.timeout(5):
+            await gate.wait(arrived)
+        seen.append(arrived)
+
+    assert seen == [5, 1]
 
 
 async def test_a_gate_whose_waiters_all_left_is_not_stuck() -> None:

@@ -327,8 +327,10 @@ async def test_cancel_stops_the_work_and_multi_step_goes_on_with_it(tmp_path: Pa
         solving = await call(client, "solve", task="6 * 7?", checks=[CHECK], config=deep, waitSeconds=1)
         session = solving["sessionId"]
         cancelled = await call(client, "cancel", sessionId=session)
+        again = await client.call_tool("cancel", {"sessionId": session})
         resumed = await call(client, "multi-step", sessionId=session, iterations=2)
 
+    assert "had ended already: cancelled" in str(again.content)
     assert cancelled["status"] == "cancelled"
     assert resumed["answer"] == "42"
     assert resumed["answerStatus"] == "verified"
