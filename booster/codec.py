@@ -22,7 +22,6 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 class _Field(NamedTuple):
     name: str
     key: str
-    get: Callable[[Any], Any]
     revive: Callable[[Any], Any] | None
     """None = the JSON value is the field's value."""
     required: bool
@@ -42,9 +41,12 @@ def encode(value: Any) -> Any:
     if kind is tuple or kind is list:
         return [encode(item) for item in value]
     if kind is dict:
-        return {key: encode(item) for key, item in value.items()}
+        return {key: item if type(item) in _PLAIN else encode(item) for key, item in value.items()}
     if is_dataclass(kind):
-        return {field.key: encode(field.get(value)) for field in _layout(kind)}
+        keys, values = _keys(kind), _values(kind)(value)
+        return {
+            key: item if type(item) in _PLAIN else encode(item) for key, item in zip(keys, values, strict=True)
+        }
     if isinstance(value, Mapping):
         return {key: encode(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -59,7 +61,7 @@ def decode(cls: type[T], data: Mapping[str, Any]) -> T:
         ValueError: a field without default is missing; the text names it.
     """
     values = {}
-    for name, key, _, revive, required in _layout(cast("type", cls)):
+    for name, key, revive, required in _layout(cast("type", cls)):
         if key in data:
             found = data[key]
             values[name] = found if revive is None or found is None else revive(found)
@@ -69,11 +71,25 @@ def decode(cls: type[T], data: Mapping[str, Any]) -> T:
 
 
 @cache
+def _keys(cls: type) -> tuple[str, ...]:
+    return tuple(camel(field.name) for field in fields(cls))
+
+
+@cache
+def _values(cls: type) -> Callable[[Any], tuple[Any, ...]]:
+    """Return what reads all fields of an instance at once."""
+    names = [field.name for field in fields(cls)]
+    if len(names) < 2:  # for one name it would return no tuple
+        return lambda value: tuple(getattr(value, name) for name in names)
+    return attrgetter(*names)
+
+
+@cache
 def _layout(cls: type) -> tuple[_Field, ...]:
     hints = get_type_hints(cls)
     return tuple(
         _Field(
-            name=field.name, key=camel(field.name), get=attrgetter(field.name), revive=_reviver(hints[field.name]),
+            name=field.name, key=camel(field.name), revive=_reviver(hints[field.name]),
             required=field.default is MISSING and field.default_factory is MISSING,
         )
         for field in fields(cls)

@@ -106,7 +106,7 @@ class Parts:
     """Cheapest first."""
     record: Callable[..., Awaitable[Session]]
     """`await record(session, (type, data), ...)`: hand events to the journal, in one transaction, and return the session after
-    them. They are durable before any reply that is asked for later is used, and before the solve ends."""
+    them. They are durable before any call that is asked for later is paid, and before the solve ends."""
     now: Callable[[], str]
     """The present time, ISO 8601 UTC."""
     fallbacks: Callable[[], Sequence[str]]

@@ -151,7 +151,7 @@ class Worker:
         if run.created is not None:
             recorder.expect(run.created)
         ledger = await self._journal.ledger(
-            run.record, epoch=run.epoch, fresh=run.created is not None, **_limits(run.session)
+            run.record, epoch=run.epoch, fresh=run.created is not None, expect=recorder.expect, **_limits(run.session)
         )
         return recorder, ledger
 
@@ -162,7 +162,7 @@ class Worker:
         def paid(send: Ask) -> Ask:
             async def ask(call: Call) -> Reply:
                 reply = await purse.ask(send, call, lambda: self._journal.cancel_requested(run.record.id))
-                await recorder.settled()
+                recorder.check()
                 return reply
 
             return ask

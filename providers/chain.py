@@ -186,8 +186,8 @@ class _Watched:
             self._note(ticket, ticket.recalled)
         return ticket
 
-    async def close(self, ticket: Ticket, outcome: Reply | ProviderError) -> None:
-        await self._ledger.close(ticket, outcome)
+    def close(self, ticket: Ticket, outcome: Reply | ProviderError) -> None:
+        self._ledger.close(ticket, outcome)
         self._note(ticket, outcome)
 
     def _note(self, ticket: Ticket, outcome: Reply | ProviderError) -> None:

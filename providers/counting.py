@@ -46,6 +46,6 @@ class CountingLedger:
         self._by_key[call.step_key] += 1
         return Ticket(call=call, attempt=self._by_key[call.step_key])
 
-    async def close(self, ticket: Ticket, outcome: Reply | ProviderError) -> None:
+    def close(self, ticket: Ticket, outcome: Reply | ProviderError) -> None:
         """Keep the outcome."""
         self.outcomes.append((ticket.call, outcome))

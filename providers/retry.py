@@ -1,18 +1,15 @@
 """The only place that sends: one policy of retries, one ledger ticket an attempt.
 
 Above: `providers.chain`, and whoever needs a paid call. Below: a `Provider`, which makes single attempts, and a
-`Ledger`, which says whether an attempt may be paid and remembers how it ended. `tenacity` runs the loop; when to try
-again is decided by `wait_before_next`, a plain function.
+`Ledger`, which says whether an attempt may be paid and remembers how it ended. When to try again is decided by
+`wait_before_next`, a plain function.
 """
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-from tenacity import AsyncRetrying, RetryCallState
 
 from providers.endpoints import spellings
 from providers.errors import BadReplyError, CallCancelled, ProviderError, TransientError
@@ -136,13 +133,25 @@ async def ask(
         ProviderError: The last one; `BudgetSpent` where the ledger refuses an attempt.
         asyncio.CancelledError: The caller withdrew; the ticket was closed with `CallCancelled`.
     """
-    course = _Course(call, provider, ledger, policy, prices or {}, clean)
-    retrying = AsyncRetrying(sleep=asyncio.sleep, retry=course.goes_on, wait=course.wait)
-    return await retrying(course.attempt)
+    course, past = _Course(call, provider, ledger, policy, prices or {}, clean), Past()
+    while True:
+        outcome, recalled = await course.attempt()
+        following = wait_before_next(outcome, past, course.call, policy, asyncio.get_running_loop().time())
+        if following is None:
+            break
+        wait, known = following
+        if known.cap_doubled and not past.cap_doubled:
+            course.double_cap()
+        past = known
+        if not recalled:  # the wait after a recalled attempt has long passed
+            await asyncio.sleep(wait)
+    if isinstance(outcome, ProviderError):
+        raise outcome
+    return outcome
 
 
 class _Course:
-    """One `ask` under way: what tenacity calls back, and what changes between attempts."""
+    """One `ask` under way: what each attempt needs."""
 
     def __init__(
         self,
@@ -153,44 +162,30 @@ class _Course:
         prices: Prices,
         clean: Callable[[str], str],
     ) -> None:
-        self._call, self._provider, self._ledger = call, provider, ledger
+        self.call = call
+        self._provider, self._ledger = provider, ledger
         self._policy, self._prices, self._clean = policy, prices, clean
-        self._past = Past()
-        self._recalled = False
-        self._wait = 0.0
 
-    async def attempt(self) -> Reply:
-        """Make one attempt, paid or recalled."""
+    def double_cap(self) -> None:
+        """Allow the next attempt a reply twice as long."""
+        if self.call.max_tokens is not None:
+            self.call = self.call.with_max_tokens(min(2 * self.call.max_tokens, self._policy.most_tokens))
+
+    async def attempt(self) -> tuple[Reply | ProviderError, bool]:
+        """Make one attempt; return how it ended, and whether that was recalled instead of paid."""
         async with AsyncExitStack() as stack:
-            await self._enter_slot(stack)
-            ticket = await self._ledger.open(self._call)
-            self._recalled = ticket.recalled is not None
-            outcome = ticket.recalled or await self._paid(ticket)
-        if isinstance(outcome, ProviderError):
-            raise outcome
-        return outcome
-
-    def goes_on(self, state: RetryCallState) -> bool:
-        """Say whether another attempt follows, and prepare it."""
-        assert state.outcome is not None  # tenacity asks after an attempt only
-        outcome = state.outcome.exception() or state.outcome.result()
-        now = asyncio.get_running_loop().time()
-        following = wait_before_next(outcome, self._past, self._call, self._policy, now)
-        if following is None:
-            return False
-        doubled = self._past.cap_doubled
-        self._wait, self._past = following
-        if self._past.cap_doubled and not doubled and self._call.max_tokens is not None:
-            self._call = self._call.with_max_tokens(min(2 * self._call.max_tokens, self._policy.most_tokens))
-        return True
-
-    def wait(self, state: RetryCallState) -> float:
-        """Return the seconds until the next attempt; those of a recalled attempt have long passed."""
-        return 0.0 if self._recalled else self._wait
+            try:
+                await self._enter_slot(stack)
+            except TransientError as error:
+                return error, False
+            ticket = await self._ledger.open(self.call)
+            if ticket.recalled is not None:
+                return ticket.recalled, True
+            return await self._paid(ticket), False
 
     async def _enter_slot(self, stack: AsyncExitStack) -> None:
         try:
-            async with asyncio.timeout_at(self._call.deadline):
+            async with asyncio.timeout_at(self.call.deadline):
                 await stack.enter_async_context(self._provider.slot())
         except TimeoutError:
             raise self._error(
@@ -209,39 +204,38 @@ class _Course:
             name, cancelled = type(error).__name__, isinstance(error, asyncio.CancelledError)
             kind, cls = ("cancelled", CallCancelled) if cancelled else ("internal", ProviderError)
             lost = self._error(cls, f"the call to {self._provider.name} ended with {name}", kind)
-            await _even_if_cancelled(self._ledger.close(ticket, lost))
+            self._ledger.close(ticket, lost)
             raise
-        await _even_if_cancelled(self._ledger.close(ticket, outcome))
+        self._ledger.close(ticket, outcome)
         return outcome
 
     async def _sent(self) -> Reply:
         """Send, within the time of one attempt."""
         now = asyncio.get_running_loop().time()
-        end = now + self._call.timeout
-        if self._call.deadline is not None:
-            end = min(end, self._call.deadline)
+        end = now + self.call.timeout
+        if self.call.deadline is not None:
+            end = min(end, self.call.deadline)
         try:
             async with asyncio.timeout_at(end):
-                return await self._provider.send(self._call)
+                return await self._provider.send(self.call)
         except TimeoutError:
             raise self._error(
                 TransientError, f"{self._provider.name} did not answer within {end - now:.3g} s", "timeout"
             ) from None
 
     def _cleaned(self, reply: Reply) -> Reply:
-        return replace(
-            reply,
-            text=self._clean(reply.text),
-            reasoning=self._clean(reply.reasoning),
-            usage=priced(reply.usage, self._prices, *self._spellings(reply)),
-        )
+        text, reasoning = self._clean(reply.text), self._clean(reply.reasoning)
+        usage = priced(reply.usage, self._prices, *self._spellings(reply)) if self._prices else reply.usage
+        if text is reply.text and reasoning is reply.reasoning and usage is reply.usage:
+            return reply
+        return replace(reply, text=text, reasoning=reasoning, usage=usage)
 
     def _spellings(self, reply: Reply) -> tuple[str, ...]:
         """Return every id under which the model may have a price: as reported, and as asked for.
 
         Servers report a more exact id than the one asked for: `gpt-4o-2024-08-06` for `gpt-4o`.
         """
-        asked = self._call.model or self._provider.default_model
+        asked = self.call.model or self._provider.default_model
         return spellings(reply.model, self._provider.name) + spellings(asked, self._provider.name)
 
     def _error(self, cls: type[ProviderError], message: str, kind: str) -> ProviderError:
@@ -250,7 +244,7 @@ class _Course:
             kind=kind,
             # Only providers over HTTP have an address; the port does not ask for one.
             endpoint=str(getattr(self._provider, "url", "")),
-            model=self._call.model or self._provider.default_model,
+            model=self.call.model or self._provider.default_model,
             provider=self._provider.name,
         )
 
@@ -264,15 +258,3 @@ def priced(usage: Usage, prices: Prices, *models: str) -> Usage:
     return replace(
         usage, cost_usd=(usage.prompt_tokens * per_prompt + usage.completion_tokens * per_completion) / 1_000_000
     )
-
-
-async def _even_if_cancelled(closing: Coroutine[Any, Any, None]) -> None:
-    """Let `closing` come to its end although the caller is cancelled meanwhile; then the cancellation goes on."""
-    task = asyncio.ensure_future(closing)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        if not task.cancelled():
-            task.exception()  # seen, and outweighed: who withdrew does not wait for an outcome
-        raise

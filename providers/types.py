@@ -130,8 +130,8 @@ class Ledger(Protocol):
             BudgetSpent: a limit is reached; nothing was written and nothing may be sent.
         """
 
-    async def close(self, ticket: Ticket, outcome: Reply | ProviderError) -> None:
-        """Make the outcome durable; it may be used when this returns."""
+    def close(self, ticket: Ticket, outcome: Reply | ProviderError) -> object:
+        """Take the outcome, at once and whatever happens to the caller; it is durable before any attempt opened later."""
 
 
 class Provider(Protocol):

@@ -102,6 +102,7 @@ class BaseJournal(ABC):
         seconds: float | None = None,
         cost_usd: float | None = None,
         fresh: bool = False,
+        expect: Callable[[asyncio.Future[Any]], None] | None = None,
     ) -> SessionLedger:
         """See `Journal.ledger`."""
         return SessionLedger(
@@ -112,6 +113,7 @@ class BaseJournal(ABC):
             seconds=record.seconds if fresh else (await self.load_head(record.id)).seconds,
             writes=self,
             codec=self._codec,
+            expect=expect,
         )
 
     @abstractmethod

@@ -11,7 +11,7 @@ Rules that hold across processes:
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from booster.journal import account
@@ -51,12 +51,14 @@ class SessionLedger:
         seconds: float,
         writes: WriteQueue,
         codec: Codec,
+        expect: Callable[[asyncio.Future[Any]], None] | None = None,
     ) -> None:
         self._session_id = session_id
         self._epoch = epoch
         self._limits = limits
         self._writes = writes
         self._codec = codec
+        self._expect = expect
         self._gate = ArrivalGate()
 
         self._loop = asyncio.get_running_loop()
@@ -114,15 +116,19 @@ class SessionLedger:
             raise
         return Ticket(call=call, attempt=record.attempt)
 
-    async def close(self, ticket: Ticket, outcome: Reply | ProviderError) -> None:
-        """Make the outcome durable; it may be used when this returns. A recalled ticket needs nothing.
+    def close(self, ticket: Ticket, outcome: Reply | ProviderError) -> asyncio.Future[None]:
+        """Take the outcome; whatever is opened or recorded later is durable after it. A recalled ticket needs nothing.
 
-        Raises:
+        Nobody has to wait for the future, which ends when the outcome is durable; `expect` was given it, too.
+
+        Raises (in the future):
             SessionTaken: somebody else owns the session now; the outcome must not be used.
             JournalError: the outcome could not be made durable; closing once more tries again.
         """
         if ticket.recalled is not None:
-            return
+            nothing: asyncio.Future[None] = self._loop.create_future()
+            nothing.set_result(None)
+            return nothing
         key = ticket.call.step_key, ticket.attempt
         record = self._records[key]
         if record.state == "intent":
@@ -130,16 +136,14 @@ class SessionLedger:
             self._records[key] = record
             if record.reply is not None:
                 self._tally.add(record.reply.usage)
-        await self._writes.enqueue(
-            CloseCall(
-                session_id=self._session_id,
-                epoch=self._epoch,
-                step_key=record.step_key,
-                attempt=record.attempt,
-                row=record.outcome_row(self._codec),
-                seconds=self.seconds,
-            )
-        )
+        write = CloseCall(
+            session_id=self._session_id, epoch=self._epoch, step_key=record.step_key, attempt=record.attempt,
+            row=record.outcome_row(self._codec), seconds=self.seconds,
+        )  # fmt: skip
+        written = self._writes.enqueue(write)
+        if self._expect is not None:
+            self._expect(written)
+        return written
 
     @property
     def seconds(self) -> float:

@@ -15,7 +15,7 @@ class Recorder:
     """Records the events of a session under one epoch of ownership.
 
     Writes become durable in the order in which they are asked for. So an event is durable before any paid call that
-    follows it, without anybody waiting; `settled` says so before something is used that rests on it. After a write that
+    follows it, without anybody waiting; `settled` says so before a result is shown that rests on it. After a write that
     failed no later event is stored.
 
     Args:
@@ -47,6 +47,16 @@ class Recorder:
         """Let `settled` wait for another write of the session, too."""
         written.add_done_callback(_seen)
         self._pending.append(written)
+
+    def check(self) -> None:
+        """Say whether all is well so far, without waiting.
+
+        Raises:
+            JournalError: a write is known to have failed; every further call says so again.
+        """
+        while self._pending and self._pending[0].done():
+            self._pending[0].result()
+            self._pending.popleft()
 
     async def settled(self) -> None:
         """Return when everything that was handed over is durable.

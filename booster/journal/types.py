@@ -1,7 +1,7 @@
 """What the journal keeps and the port behind which it is kept: plain JSON, no class of the loop above."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from json import loads
 from typing import Any, Protocol
@@ -189,6 +189,7 @@ class Journal(Protocol):
         seconds: float | None = None,
         cost_usd: float | None = None,
         fresh: bool = False,
+        expect: Callable[[asyncio.Future[Any]], None] | None = None,
     ) -> SessionLedger:
         """Return the ledger of a session, with the calls made so far; the clock of `seconds` runs from now on.
 
@@ -200,6 +201,7 @@ class Journal(Protocol):
             seconds: Wall-clock seconds of work, those before a restart included.
             cost_usd: US dollars.
             fresh: The session comes from `create_owned` and nothing was done yet: there is nothing to read.
+            expect: Given the future of every outcome's write, such as `Recorder.expect`.
         """
 
     async def calls(self, session_id: str) -> list[dict[str, Any]]:

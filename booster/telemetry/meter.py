@@ -56,7 +56,7 @@ class Meter(Protocol):
         """An attempt of an earlier process was found in the journal and not paid again."""
 
     def durable(self, seconds: float) -> None:
-        """A call waited so long for its intent, or its outcome, to be durable."""
+        """A call waited so long for its intent to be durable."""
 
 
 class Unmetered:

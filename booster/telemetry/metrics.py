@@ -42,7 +42,7 @@ class PrometheusMeter:
         self._inflight = gauge("inflight", "Model calls and solves under way.", ["kind"])
         self._durable = histogram(
             "journal_commit_seconds",
-            "Time that a model call waited for its intent, or its outcome, to be durable.",
+            "Time that a model call waited for its intent to be durable.",
             buckets=JOURNAL_SECONDS,
         )
         self._replayed = counter(

@@ -113,7 +113,9 @@ class Trace:
                     self._spans.concluded(self.span, data)
 
     def asking(self, ask: Ask) -> Ask:
-        """Return `ask` with one span a question, retries and fallbacks included."""
+        """Return `ask` with one span a question, retries and fallbacks included; as it is where nobody would see them."""
+        if not self.span.is_recording() and not log.isEnabledFor(logging.DEBUG):
+            return ask
 
         async def traced(call: Call) -> Reply:
             with self._chat(call) as chat:
@@ -215,15 +217,14 @@ class _Counted:
         self._trace.attempt_began(call)
         return ticket
 
-    async def close(self, ticket: Ticket, outcome: Reply | ProviderError) -> None:
+    def close(self, ticket: Ticket, outcome: Reply | ProviderError) -> None:
         call, back = ticket.call, perf_counter()
         sent = self._sent.pop((call.step_key, ticket.attempt), None)
         if sent is not None:  # else recalled, or closed before
             usage = outcome.usage if isinstance(outcome, Reply) else None
             self._meter.attempt_ended(call.role, outcome_of(outcome), back - sent, usage)
             self._trace.attempt_ended(call, usage)
-        await self._ledger.close(ticket, outcome)
-        self._meter.durable(perf_counter() - back)
+        self._ledger.close(ticket, outcome)
 
 
 def _traced(record: SessionRecord) -> str | None:

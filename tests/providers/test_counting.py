@@ -22,8 +22,8 @@ async def test_attempts_are_numbered_by_step_key() -> None:
 async def test_successes_and_failures_are_counted_apart() -> None:
     ledger = CountingLedger()
 
-    await ledger.close(await ledger.open(CALL), TransientError("no"))
-    await ledger.close(await ledger.open(CALL), REPLY)
+    ledger.close(await ledger.open(CALL), TransientError("no"))
+    ledger.close(await ledger.open(CALL), REPLY)
     await ledger.open(CALL)
 
     assert (ledger.attempts, ledger.successes, ledger.failures) == (3, 1, 1)

@@ -15,7 +15,7 @@ from booster.journal import (
     UnknownSession,
     open_journal,
 )
-from tests.booster.journal.journal_samples import a_call, pay, started
+from tests.booster.journal.journal_samples import a_call, a_reply, pay, started
 
 
 def recorder(journal: Journal, epoch: int, **fields: Any) -> Recorder:
@@ -68,6 +68,26 @@ async def test_nothing_is_stored_after_an_event_that_failed(url: str) -> None:
                 await events.settled()
         record = await journal.load("ses_a")
         assert (record.events, record.status) == ((), "running")
+
+
+async def test_an_outcome_that_could_not_be_stored_is_known_once_it_has_failed(url: str) -> None:
+    async with open_journal(url) as journal:
+        record = await journal.create("ses_a", {"task": "6 * 7?"}, task="6 * 7?")
+        epoch = await journal.take_over("ses_a")
+        events = recorder(journal, epoch)
+        ledger = await journal.ledger(record, epoch=epoch, expect=events.expect)
+        tickets = [await ledger.open(a_call(f"it1/candidate{number}")) for number in (1, 2)]
+        ledger.close(tickets[0], a_reply())
+        await events.settled()
+        events.check()
+        await journal.take_over("ses_a", again=True)
+
+        with pytest.raises(SessionTaken):
+            await ledger.close(tickets[1], a_reply())
+
+        for _ in range(2):
+            with pytest.raises(SessionTaken):
+                events.check()
 
 
 async def test_whoever_lost_the_session_records_nothing(url: str) -> None:
