@@ -44,9 +44,7 @@ def encode(value: Any) -> Any:
         return {key: item if type(item) in _PLAIN else encode(item) for key, item in value.items()}
     if is_dataclass(kind):
         keys, values = _keys(kind), _values(kind)(value)
-        return {
-            key: item if type(item) in _PLAIN else encode(item) for key, item in zip(keys, values, strict=True)
-        }
+        return {key: item if type(item) in _PLAIN else encode(item) for key, item in zip(keys, values, strict=True)}
     if isinstance(value, Mapping):
         return {key: encode(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -12,7 +12,7 @@ from booster.journal.codec import Codec, Redact, cut, dumps, now
 from booster.journal.errors import SessionBusy
 from booster.journal.ledger import SessionLedger
 from booster.journal.types import Event, SessionRecord
-from booster.journal.writes import AppendEvents, CreateSession, ReleaseSession, Row, Write
+from booster.journal.writes import AppendEvents, CreateSession, ReleaseSession, Row, SaveState, Write
 
 TASK_CHARS = 200
 """Characters of the task that lists show."""
@@ -115,6 +115,11 @@ class BaseJournal(ABC):
             codec=self._codec,
             expect=expect,
         )
+
+    async def save_state(self, namespace: str, rev: int | None, state: dict[str, Any]) -> int:
+        """See `Journal.save_state`."""
+        saved: int = await self.enqueue(SaveState(namespace=namespace, rev=rev, state=dumps(self._codec.plain(state))))
+        return saved
 
     @abstractmethod
     async def load_head(self, session_id: str) -> SessionRecord:

@@ -127,9 +127,7 @@ def _copied(value: Any, texts: list[str]) -> Any:
             inner = type(item)
             if inner is str:
                 texts.append(item)
-            elif inner not in _LEAVES:
-                item = _copied(item, texts)
-            copy[key] = item
+            copy[key] = item if inner is str or inner in _LEAVES else _copied(item, texts)
         return copy
     if kind is list or kind is tuple:
         return [_copied(item, texts) for item in value]

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, Select, Update, delete, insert, select, update
-from sqlalchemy.exc import IntegrityError
 
 from booster.journal import schema
 from booster.journal.base import BaseJournal, check_take_over
-from booster.journal.codec import Redact, dumps, identity, now
+from booster.journal.codec import Redact, identity, now
 from booster.journal.engine import READERS, explained, open_engine, parse_url
-from booster.journal.errors import JournalError, SessionBusy, UnknownSession, state_conflict
+from booster.journal.errors import JournalError, SessionBusy, UnknownSession
 from booster.journal.owner import Owner
 from booster.journal.schema import calls, clients, events, scheduler_state, sessions
 from booster.journal.types import Event, SessionRecord
@@ -159,25 +158,6 @@ class SqlJournal(BaseJournal):
         """See `Journal.load_state`."""
         (rows,) = await self._read(select(scheduler_state).where(scheduler_state.c.namespace == namespace))
         return (rows[0]["rev"], json.loads(rows[0]["state"])) if rows else None
-
-    async def save_state(self, namespace: str, rev: int | None, state: dict[str, Any]) -> int:
-        """See `Journal.save_state`."""
-        values = {"namespace": namespace, "rev": (rev or 0) + 1, "state": dumps(self._codec.plain(state))}
-
-        def work(connection: Connection) -> int:
-            if rev is None:
-                try:
-                    connection.execute(insert(scheduler_state), values)
-                except IntegrityError as error:
-                    raise state_conflict(namespace, rev) from error
-            else:
-                unchanged = (scheduler_state.c.namespace == namespace) & (scheduler_state.c.rev == rev)
-                done = connection.execute(update(scheduler_state).where(unchanged).values(values))
-                if done.rowcount != 1:
-                    raise state_conflict(namespace, rev)
-            return rev or 0
-
-        return await self._writer.transaction(work) + 1
 
     async def note_client(self, name: str, version: str, protocol: str, capabilities: dict[str, Any]) -> None:
         """See `Journal.note_client`."""

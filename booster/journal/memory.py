@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from booster.journal.base import BaseJournal, check_take_over
-from booster.journal.codec import Redact, dumps, identity, now
-from booster.journal.errors import UnknownSession, state_conflict
+from booster.journal.codec import Redact, identity, now
+from booster.journal.errors import UnknownSession
 from booster.journal.types import Event, SessionRecord
 from booster.journal.writes import HEAD, Head, Heads, Row, Rows, Write, plan_all
 
@@ -41,8 +41,10 @@ class MemoryJournal(BaseJournal):
 
     def enqueue(self, write: Write) -> asyncio.Future[Any]:
         """Carry the write out at once."""
-        row = self._sessions.get(write.session_id)
-        heads: Heads = {} if row is None else {write.session_id: Head(**{name: row[name] for name in HEAD})}
+        row = self._sessions.get(write.session_id or "")
+        heads = Heads(revisions={namespace: rev for namespace, (rev, _) in self._states.items()})
+        if row is not None:
+            heads.sessions[row["id"]] = Head(**{name: row[name] for name in HEAD})
         rows, (outcome,) = plan_all([write], heads)
         self._store(rows, heads)
 
@@ -65,7 +67,9 @@ class MemoryJournal(BaseJournal):
             self._calls[row["key_session"]][row["key_step"], row["key_attempt"]].update(outcome)
         for row in rows.withdrawn:
             self._calls[row["key_session"]].pop((row["key_step"], row["key_attempt"]), None)
-        for head in heads.values():
+        for row in (*rows.states, *rows.replaced):
+            self._states[row["namespace"]] = row["rev"], row["state"]
+        for head in heads.sessions.values():
             changed = {"status": head.status, "last_seq": head.last_seq, "seconds": head.seconds, "owner": head.owner}
             self._sessions[head.id].update(changed, updated_at=head.updated_at)
 
@@ -127,14 +131,6 @@ class MemoryJournal(BaseJournal):
             return None
         rev, state = self._states[namespace]
         return rev, json.loads(state)
-
-    async def save_state(self, namespace: str, rev: int | None, state: dict[str, Any]) -> int:
-        """See `Journal.save_state`."""
-        encoded = dumps(self._codec.plain(state))
-        if self._states.get(namespace, (None,))[0] != rev:
-            raise state_conflict(namespace, rev)
-        self._states[namespace] = (rev or 0) + 1, encoded
-        return (rev or 0) + 1
 
     async def note_client(self, name: str, version: str, protocol: str, capabilities: dict[str, Any]) -> None:
         """See `Journal.note_client`."""

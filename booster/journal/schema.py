@@ -120,6 +120,14 @@ def select_heads(count: int) -> Select[Any]:
     return heads.order_by(sessions.c.id).with_for_update()
 
 
+def select_revisions(count: int) -> Select[Any]:
+    """Return the query for the revisions of so many states, with the parameters `id0`, `id1`, ...; locked as heads are."""
+    wanted = [bindparam(f"id{place}", type_=String) for place in range(count)]
+    known = scheduler_state.c.namespace
+    revisions = select(known, scheduler_state.c.rev).where(known.in_(wanted))
+    return revisions.order_by(known).with_for_update()
+
+
 UPDATE_HEAD = (
     update(sessions)
     .where(sessions.c.id == bindparam("key_id"))
@@ -135,6 +143,12 @@ _ONE_CALL = (
 )
 UPDATE_CALL = update(calls).where(_ONE_CALL).values({name: bindparam(name) for name in _OUTCOME})
 DELETE_CALL = delete(calls).where(_ONE_CALL)
+INSERT_STATE = insert(scheduler_state)
+UPDATE_STATE = (
+    update(scheduler_state)
+    .where(scheduler_state.c.namespace == bindparam("key_namespace"))
+    .values({name: bindparam(name) for name in ("namespace", "rev", "state")})
+)
 
 Migration = Callable[[Connection], None]
 """Brings an older schema one version forward, data included."""

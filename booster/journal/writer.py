@@ -6,7 +6,8 @@ processor time a row at fifty rows a commit.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -17,7 +18,7 @@ from sqlalchemy.exc import OperationalError
 from booster.journal.batch import Batch
 from booster.journal.engine import explained
 from booster.journal.errors import JournalError
-from booster.journal.writes import Write
+from booster.journal.writes import AppendEvents, CloseCall, Write
 
 T = TypeVar("T")
 
@@ -26,6 +27,11 @@ MAX_BATCH = 500
 
 GATHERING_TURNS = 8
 """Turns of the event loop at most that a commit waits for company, as long as each brings some."""
+
+PATIENCE = 0.005
+"""Seconds that events and outcomes of calls may wait for company: nobody waits for them, but for what follows them."""
+
+_PATIENT = (AppendEvents, CloseCall)
 
 Work = Callable[[Connection], Any]
 """A rare write that wants the connection to itself; runs in the writing thread."""
@@ -56,7 +62,11 @@ class Writer:
         self._batch = Batch(connection.dialect)
         self._thread = thread
         self._url = url
-        self._queue: asyncio.Queue[_Queued | None] = asyncio.Queue()
+        self._queue: deque[_Queued] = deque()
+        self._wanted = asyncio.Event()
+        """Somebody waits for what is queued."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._stopping = False
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -67,7 +77,8 @@ class Writer:
         """Carry out what is queued, then end."""
         if self._task is not None:
             task, self._task = self._task, None
-            self._queue.put_nowait(None)
+            self._stopping = True
+            self._wanted.set()
             await task
 
     @property
@@ -98,20 +109,23 @@ class Writer:
         if self.closed:
             queued.settle(JournalError("the journal is closed"))
         else:
-            self._queue.put_nowait(queued)
+            self._queue.append(queued)
+            if not isinstance(wish, _PATIENT):
+                self._wanted.set()
+            elif self._timer is None and not self._wanted.is_set():
+                self._timer = asyncio.get_running_loop().call_later(PATIENCE, self._wanted.set)
         return queued.waiter
 
     async def _run(self) -> None:
         """Take what has gathered while the last commit ran, until told to stop."""
-        running = True
-        while running:
-            gathered = [await self._queue.get()]
+        while True:
+            await self._wanted.wait()
             await self._let_gather()
-            while len(gathered) < MAX_BATCH and not self._queue.empty():
-                gathered.append(self._queue.get_nowait())
-            running = None not in gathered
+            taken = self._take()
+            if not taken and self._stopping:
+                return
             batch: list[_Queued] = []
-            for queued in filter(None, gathered):
+            for queued in taken:
                 if callable(queued.wish):
                     await self._commit(batch)
                     batch = []
@@ -122,12 +136,21 @@ class Writer:
 
     async def _let_gather(self) -> None:
         """Let those who are about to write do so: turns of the event loop are far cheaper than a commit."""
-        before = -1
         for _ in range(GATHERING_TURNS):
-            before = self._queue.qsize()
+            before = len(self._queue)
             await asyncio.sleep(0)
-            if self._queue.qsize() == before:
+            if len(self._queue) == before:
                 return
+
+    def _take(self) -> Sequence[_Queued]:
+        """Return the next wishes, oldest first; what is asked for from now on waits for its own commit."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        taken = [self._queue.popleft() for _ in range(min(MAX_BATCH, len(self._queue)))]
+        if not self._queue and not self._stopping:
+            self._wanted.clear()
+        return taken
 
     async def _work(self, queued: _Queued, work: Work) -> None:
         outcome: Any

@@ -1,7 +1,7 @@
-"""The frequent writes: a session, its events, and the intents and outcomes of its paid calls.
+"""The frequent writes: a session, its events, the intents and outcomes of its paid calls, and what solves teach.
 
-Each says what it wants and checks its right to it against the session's head, read in the same transaction: this is
-the epoch fence. Many of them share one transaction; one that is refused costs the others nothing, because it is
+Each says what it wants and checks its right to it against the session's head, or the state's revision, read in the same
+transaction: this is the epoch fence, and the compare-and-swap. Many of them share one transaction; one that is refused costs the others nothing, because it is
 refused before anything is written. Storage carries out the resulting `Rows`.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from booster.journal.errors import JournalError, SessionTaken, UnknownSession
+from booster.journal.errors import JournalError, SessionTaken, UnknownSession, state_conflict
 from providers.errors import CallCancelled
 
 Row = dict[str, Any]
@@ -47,8 +47,15 @@ class Head:
             self.seconds = max(self.seconds, seconds)
 
 
-Heads = dict[str, Head]
-"""The heads of the sessions that one transaction writes to, by id; those that do not exist are missing."""
+@dataclass(slots=True)
+class Heads:
+    """What one transaction finds of that which it writes to; what does not exist is missing."""
+
+    sessions: dict[str, Head] = field(default_factory=dict)
+    """By id."""
+    revisions: dict[str, int] = field(default_factory=dict)
+    """Of states, by namespace."""
+
 
 HEAD = ("id", "status", "epoch", "cancel_requested", "owner", "last_seq", "seconds", "updated_at")
 """Columns of a session that make its head."""
@@ -60,9 +67,9 @@ def head_of(heads: Heads, session_id: str) -> Head:
     Raises:
         UnknownSession: there is none of that id.
     """
-    if session_id not in heads:
+    if session_id not in heads.sessions:
         raise UnknownSession(session_id)
-    return heads[session_id]
+    return heads.sessions[session_id]
 
 
 @dataclass(slots=True)
@@ -74,14 +81,22 @@ class Rows:
     opened: list[Row] = field(default_factory=list)
     closed: list[Row] = field(default_factory=list)
     withdrawn: list[Row] = field(default_factory=list)
+    states: list[Row] = field(default_factory=list)
+    """New ones."""
+    replaced: list[Row] = field(default_factory=list)
+    """States in the place of older ones."""
 
 
 class Write(Protocol):
     """One wish among those that share a transaction."""
 
     @property
-    def session_id(self) -> str:
-        """The session it is about."""
+    def session_id(self) -> str | None:
+        """The session it is about; None for a state."""
+
+    @property
+    def namespace(self) -> str | None:
+        """The namespace of the state it is about; None for a session."""
 
     def plan(self, heads: Heads, rows: Rows) -> Any:
         """Check the right to write, add the rows and return the result; a refusal is raised before any row is added."""
@@ -93,6 +108,7 @@ class CreateSession:
 
     row: Row
     """Every column."""
+    namespace: None = None
 
     @property
     def session_id(self) -> str:
@@ -105,10 +121,10 @@ class CreateSession:
         Raises:
             JournalError: the id is taken.
         """
-        if self.session_id in heads:
+        if self.session_id in heads.sessions:
             raise JournalError(f"there is a session {self.session_id!r} already")
         rows.sessions.append(self.row)
-        heads[self.session_id] = Head(**{name: self.row[name] for name in HEAD})
+        heads.sessions[self.session_id] = Head(**{name: self.row[name] for name in HEAD})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,10 +133,11 @@ class ReleaseSession:
 
     session_id: str
     epoch: int
+    namespace: None = None
 
     def plan(self, heads: Heads, rows: Rows) -> None:
         """Take the owner's name away; a session that was deleted needs nothing."""
-        head = heads.get(self.session_id)
+        head = heads.sessions.get(self.session_id)
         if head is not None and head.epoch == self.epoch:
             head.owner, head.changed = None, True
 
@@ -138,6 +155,7 @@ class AppendEvents:
     seconds: float | None = None
     after: int | None = None
     """Number of the event that these follow; None = whichever is the last."""
+    namespace: None = None
 
     def plan(self, heads: Heads, rows: Rows) -> int:
         """Give the events the next sequence numbers.
@@ -168,6 +186,7 @@ class OpenCall:
     epoch: int
     row: Row
     seconds: float
+    namespace: None = None
 
     def plan(self, heads: Heads, rows: Rows) -> None:
         """Refuse a zombie and a cancelled session before they pay.
@@ -193,6 +212,7 @@ class CloseCall:
     attempt: int
     row: Row
     seconds: float
+    namespace: None = None
 
     def plan(self, heads: Heads, rows: Rows) -> None:
         """Update the intent's row."""
@@ -211,12 +231,41 @@ class WithdrawCall:
     epoch: int
     step_key: str
     attempt: int
+    namespace: None = None
 
     def plan(self, heads: Heads, rows: Rows) -> None:
         """Remove the intent's row."""
         head_of(heads, self.session_id).fence(self.epoch)
         key = {"key_session": self.session_id, "key_step": self.step_key, "key_attempt": self.attempt}
         rows.withdrawn.append(key)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SaveState:
+    """Put a state in the place of the one that was read at a revision; the result is the new revision."""
+
+    namespace: str
+    rev: int | None
+    """None = there was none."""
+    state: str
+    """JSON text."""
+    session_id: None = None
+
+    def plan(self, heads: Heads, rows: Rows) -> int:
+        """Compare and swap.
+
+        Raises:
+            StateConflict: another one was saved since.
+        """
+        if heads.revisions.get(self.namespace) != self.rev:
+            raise state_conflict(self.namespace, self.rev)
+        rev = heads.revisions[self.namespace] = (self.rev or 0) + 1
+        row = {"namespace": self.namespace, "rev": rev, "state": self.state}
+        if self.rev is None:
+            rows.states.append(row)
+        else:
+            rows.replaced.append({"key_namespace": self.namespace, **row})
+        return rev
 
 
 def plan_all(writes: Sequence[Write], heads: Heads) -> tuple[Rows, list[Any]]:

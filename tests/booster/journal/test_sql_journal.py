@@ -380,6 +380,9 @@ def test_every_statement_has_a_form_for_postgresql() -> None:
         schema.INSERT_CALL,
         schema.UPDATE_CALL,
         schema.DELETE_CALL,
+        schema.select_revisions(2),
+        schema.INSERT_STATE,
+        schema.UPDATE_STATE,
     )
 
     statements = [str(statement.compile(dialect=dialect)) for statement in hot]
