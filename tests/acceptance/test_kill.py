@@ -222,9 +222,9 @@ async def test_twenty_kills_of_a_solve_lose_nothing_and_repeat_only_what_was_in_
 
 async def test_a_kill_amid_a_fan_out_keeps_the_answers_that_had_come(tmp_path: Path) -> None:
     knobs = {**WHOLE_ANSWERS, "BOOSTER_SCHEDULER": "system2", "BOOSTER_NUM_CANDIDATES": "5"}
-    points = [Point(request=5, delay=delay) for delay in (0.0, 0.04, 0.08, 0.12)]
+    points = [Point(request=5, delay=delay) for delay in (0.05, 0.15, 0.2, 0.25, 0.35)]
 
-    with simulated_model("--latency", "0.02", "--jitter", "0.15", "--accuracy", "0.7") as model:
+    with simulated_model("--latency", "0.02", "--jitter", "0.4", "--accuracy", "0.7") as model:
         runs = await killed_at(
             points, lambda number, point: run(tmp_path / str(number), model, knobs, point, parameters={})
         )
