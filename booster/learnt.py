@@ -69,7 +69,7 @@ class AnswerMemory:
         self._rev: int | None = None
         self._state = AnswerState()
         self._unsaved: list[Session] = []
-        self._writing = asyncio.Lock()
+        self._saving: asyncio.Task[None] | None = None
 
     @property
     def state(self) -> AnswerState:
@@ -93,23 +93,30 @@ class AnswerMemory:
             state = learn(state, session)
         self._state = state
 
-    async def learn(self, session: Session) -> None:
-        """Learn from a session that has ended, and make it durable; from each only once."""
+    def learn(self, session: Session) -> None:
+        """Learn from a session that has ended, from each only once; `saved` says when it is durable."""
         taught = learn(self._state, session)
         if taught is self._state:
             return
         self._state = taught
         self._unsaved.append(session)
+        if self._saving is None or self._saving.done():
+            self._saving = asyncio.create_task(self._write())
+
+    async def saved(self) -> None:
+        """Return when all that was learnt is durable, or a warning has said that it could not be made so."""
+        if self._saving is not None:
+            await asyncio.wait({self._saving})
+
+    async def _write(self) -> None:
         try:
-            async with self._writing:
+            while self._unsaved:
                 await self._save()
-        except JournalError as error:  # the answer is there; what was learnt is written with the next solve
+        except JournalError as error:  # the answers are there; what was learnt is written with the next solve
             log.warning("what was learnt about answers could not be saved: %s", error)
 
     async def _save(self) -> None:
         for _ in range(ATTEMPTS):
-            if not self._unsaved:
-                return
             written, document = len(self._unsaved), self._state.dump()
             try:
                 self._rev = await self._store.save_state(self._key, self._rev, document)

@@ -55,7 +55,7 @@ class Memory(Protocol):
     def state(self) -> AnswerState:
         """As known now."""
 
-    async def learn(self, session: Session) -> None:
+    def learn(self, session: Session) -> None:
         """Learn from a session that has ended; from each only once."""
 
 
@@ -65,7 +65,7 @@ class Forgetful:
 
     state: AnswerState = field(default_factory=AnswerState)
 
-    async def learn(self, session: Session) -> None:
+    def learn(self, session: Session) -> None:
         """Nothing is kept."""
 
 

@@ -120,6 +120,7 @@ class Worker:
                 with suppress(JournalError):
                     await self._journal.release(run.record.id, run.epoch)
         await recorder.settled()
+        await (await self._memories.of(run.session.config.namespace)).saved()
 
     async def _take_over(self, run: Run) -> int:
         # `again`: the booster runs a session at most once at a time, so an ownership of its own is a leftover.

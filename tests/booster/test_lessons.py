@@ -7,7 +7,7 @@ import pytest
 
 from booster.answer import conclude
 from booster.answer_state import REMEMBERED, AnswerState
-from booster.journal import MemoryJournal
+from booster.journal import JournalError, MemoryJournal
 from booster.learnt import AnswerMemory, read, replace_state, state_key
 from booster.lessons import learn
 from booster.session import Draw, Iteration, Session
@@ -25,6 +25,12 @@ def ended(*answers: Any, draw: Draw = WAVES, name: str = "ses_1", **fields: Any)
     """Return a session that has drawn these answers."""
     closed = Iteration(iteration=1, chosen=None, candidates=(), draw=draw)
     return replace(a_session(answers=answers, history=(closed,), iteration=1, **fields), id=name)
+
+
+async def learnt_by(memory: AnswerMemory, session: Session) -> None:
+    """Let a memory learn, and wait until that is durable."""
+    memory.learn(session)
+    await memory.saved()
 
 
 def votes(checks: Any, *texts: str) -> tuple[Any, ...]:
@@ -183,11 +189,11 @@ def test_the_table_shows_what_was_learnt_under_each_key() -> None:
 async def test_a_forgotten_state_is_forgotten_by_those_who_have_it_in_memory() -> None:
     store = MemoryJournal()
     memory = AnswerMemory(store, "ns")
-    await memory.learn(ended(*votes([PASS], "4"), name="ses_1"))
+    await learnt_by(memory, ended(*votes([PASS], "4"), name="ses_1"))
 
     assert [await replace_state(store, "ns", None) for _ in range(2)] == [True, False]
     assert await read(store, "ns") is None
-    await memory.learn(ended(*votes([PASS], "4"), name="ses_2"))
+    await learnt_by(memory, ended(*votes([PASS], "4"), name="ses_2"))
 
     stored = await read(store, "ns")
     assert stored is not None
@@ -196,7 +202,7 @@ async def test_a_forgotten_state_is_forgotten_by_those_who_have_it_in_memory() -
 
 async def test_a_state_can_be_put_in_place_of_another() -> None:
     store = MemoryJournal()
-    await AnswerMemory(store, "ns").learn(ended(*votes([PASS], "4")))
+    await learnt_by(AnswerMemory(store, "ns"), ended(*votes([PASS], "4")))
 
     assert await replace_state(store, "elsewhere", await read(store, "ns")) is False
 
@@ -270,7 +276,7 @@ def test_the_list_of_sessions_is_bounded() -> None:
 
 async def test_what_one_process_learnt_the_next_one_knows() -> None:
     store = MemoryJournal()
-    await AnswerMemory(store, "ns").learn(ended(*votes([PASS], "4", "4", "4")))
+    await learnt_by(AnswerMemory(store, "ns"), ended(*votes([PASS], "4", "4", "4")))
 
     later = AnswerMemory(store, "ns")
     await later.load()
@@ -282,14 +288,53 @@ async def test_what_one_process_learnt_the_next_one_knows() -> None:
 async def test_the_loser_of_a_race_learns_on_top_of_the_winner() -> None:
     store = MemoryJournal()
     first, second = AnswerMemory(store, "ns"), AnswerMemory(store, "ns")
-    await first.learn(ended(*votes([PASS], "4"), name="ses_1"))
-    await second.learn(ended(*votes([FAIL], "4"), name="ses_2"))
-    await second.learn(ended(*votes([FAIL], "4"), name="ses_1"))
+    await learnt_by(first, ended(*votes([PASS], "4"), name="ses_1"))
+    await learnt_by(second, ended(*votes([FAIL], "4"), name="ses_2"))
+    await learnt_by(second, ended(*votes([FAIL], "4"), name="ses_1"))
 
     third = AnswerMemory(store, "ns")
     await third.load()
 
     assert (first.state.labels, second.state.labels, third.state.labels) == (1, 2, 2)
+
+
+class OnceFull(MemoryJournal):
+    """Has no room for the first state."""
+
+    full = True
+
+    async def save_state(self, namespace: str, rev: int | None, state: dict[str, Any]) -> int:
+        if self.full:
+            self.full = False
+            raise JournalError("the disk is full")
+        return await super().save_state(namespace, rev, state)
+
+
+async def test_what_could_not_be_saved_is_said_and_saved_with_the_next_lesson(caplog: pytest.LogCaptureFixture) -> None:
+    store = OnceFull()
+    memory = AnswerMemory(store, "ns")
+
+    await learnt_by(memory, ended(*votes([PASS], "4"), name="ses_1"))
+    assert "the disk is full" in caplog.text
+    assert await read(store, "ns") is None
+    await learnt_by(memory, ended(*votes([PASS], "4"), name="ses_2"))
+
+    stored = await read(store, "ns")
+    assert stored is not None
+    assert stored.labels == 2
+
+
+async def test_lessons_side_by_side_are_all_kept() -> None:
+    store = MemoryJournal()
+    memory = AnswerMemory(store, "ns")
+
+    for number in range(5):
+        memory.learn(ended(*votes([PASS], "4"), name=f"ses_{number}"))
+    await memory.saved()
+
+    stored = await read(store, "ns")
+    assert stored is not None
+    assert stored.labels == 5
 
 
 async def test_a_state_that_cannot_be_read_is_said_and_begins_anew(caplog: pytest.LogCaptureFixture) -> None:
