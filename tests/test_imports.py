@@ -114,7 +114,6 @@ def test_the_scheduler_needs_nothing_but_python(tmp_path: Path) -> None:
         "starlette",
         "uvicorn",
         "structlog",
-        "tenacity",
     )
 
     loaded = import_alone("scheduler", tmp_path, blocked=blocked)
