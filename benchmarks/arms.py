@@ -21,6 +21,7 @@ from booster.app import Booster
 from booster.config import Config
 from booster.prompts import answer_messages
 from booster.session import Problem
+from booster.settings import Settings
 from providers.endpoints import Endpoint
 from providers.openai_compatible import OpenAICompatible
 from providers.parameters import request_body
@@ -63,9 +64,9 @@ async def opened_arms(base_url: str, home: Path, options: dict[str, Any] | None 
         chosen = options if options is not None else BEST_OF_FOUR
         judged = chosen.get("select") == "judge"
         endpoint = Endpoint(name="local", base_url=base_url, model=SIMULATED)
-        provider = OpenAICompatible(endpoint)
+        provider = OpenAICompatible(endpoint, concurrency=Settings().max_concurrency)
         stack.push_async_callback(provider.aclose)
-        http = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=64)))
+        http = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=Settings().max_concurrency)))
         yield [
             *(booster_arm(name, booster, chosen) for name, booster in zip((ON_DISK, IN_MEMORY), boosters, strict=True)),
             _floor(provider, judged=judged),

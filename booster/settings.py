@@ -85,7 +85,7 @@ class Settings:
     """US dollars per million tokens, by model id."""
     request_timeout: float = 120.0
     """Seconds that one attempt at a model call may take."""
-    max_concurrency: int = 64
+    max_concurrency: int = 256
     """Model calls in flight at once, per provider."""
     allow_code: bool = False
     """Whether checks may run code, in the sandbox."""

@@ -6,6 +6,7 @@ they run where they stand, and the thread is left the commit, and the wait for a
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -27,6 +28,12 @@ MAX_BATCH = 500
 
 GATHERING_TURNS = 8
 """Turns of the event loop at most that a commit waits for company, as long as each brings some."""
+
+GATHERING_SECONDS = 0.001
+"""After these no further turn is waited for: where the loop is busy, a turn takes longer than a commit."""
+
+COMPANY = 16
+"""Writes that need not wait for more."""
 
 PATIENCE = 0.005
 """Seconds that events and outcomes of calls may wait for company: nobody waits for them, but for what follows them."""
@@ -136,8 +143,11 @@ class Writer:
 
     async def _let_gather(self) -> None:
         """Let those who are about to write do so: turns of the event loop are far cheaper than a commit."""
+        until = time.monotonic() + GATHERING_SECONDS
         for _ in range(GATHERING_TURNS):
             before = len(self._queue)
+            if before >= COMPANY or time.monotonic() > until:
+                return
             await asyncio.sleep(0)
             if len(self._queue) == before:
                 return
