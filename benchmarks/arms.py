@@ -21,7 +21,6 @@ from booster.app import Booster
 from booster.config import Config
 from booster.prompts import answer_messages
 from booster.session import Problem
-from booster.settings import Settings
 from providers.endpoints import Endpoint
 from providers.openai_compatible import OpenAICompatible
 from providers.parameters import request_body
@@ -64,9 +63,10 @@ async def opened_arms(base_url: str, home: Path, options: dict[str, Any] | None 
         chosen = options if options is not None else BEST_OF_FOUR
         judged = chosen.get("select") == "judge"
         endpoint = Endpoint(name="local", base_url=base_url, model=SIMULATED)
-        provider = OpenAICompatible(endpoint, concurrency=Settings().max_concurrency)
+        at_once = simulated_settings(base_url).max_concurrency
+        provider = OpenAICompatible(endpoint, concurrency=at_once)
         stack.push_async_callback(provider.aclose)
-        http = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=Settings().max_concurrency)))
+        http = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=at_once)))
         yield [
             *(booster_arm(name, booster, chosen) for name, booster in zip((ON_DISK, IN_MEMORY), boosters, strict=True)),
             _floor(provider, judged=judged),

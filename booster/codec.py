@@ -43,8 +43,10 @@ def encode(value: Any) -> Any:
     if kind is dict:
         return {key: item if type(item) in _PLAIN else encode(item) for key, item in value.items()}
     if is_dataclass(kind):
-        keys, values = _keys(kind), _values(kind)(value)
-        return {key: item if type(item) in _PLAIN else encode(item) for key, item in zip(keys, values, strict=True)}
+        keys, values = _reader(kind)
+        return {
+            key: item if type(item) in _PLAIN else encode(item) for key, item in zip(keys, values(value), strict=True)
+        }
     if isinstance(value, Mapping):
         return {key: encode(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -69,17 +71,13 @@ def decode(cls: type[T], data: Mapping[str, Any]) -> T:
 
 
 @cache
-def _keys(cls: type) -> tuple[str, ...]:
-    return tuple(camel(field.name) for field in fields(cls))
-
-
-@cache
-def _values(cls: type) -> Callable[[Any], tuple[Any, ...]]:
-    """Return what reads all fields of an instance at once."""
+def _reader(cls: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
+    """Return the keys of a class, and what reads all fields of an instance at once, in the same order."""
     names = [field.name for field in fields(cls)]
-    if len(names) < 2:  # for one name it would return no tuple
-        return lambda value: tuple(getattr(value, name) for name in names)
-    return attrgetter(*names)
+    keys = tuple(camel(name) for name in names)
+    if len(names) < 2:  # for one name `attrgetter` would return no tuple
+        return keys, lambda value: tuple(getattr(value, name) for name in names)
+    return keys, attrgetter(*names)
 
 
 @cache

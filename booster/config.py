@@ -76,7 +76,9 @@ class Process(Options):
     request_timeout: Real = Field(
         default=120.0, ge=1, le=3600, description="Seconds that one attempt at a model call may take"
     )
-    max_concurrency: Whole = Field(default=256, ge=1, le=1024, description="Model calls in flight at once, per provider")
+    max_concurrency: Whole = Field(
+        default=256, ge=1, le=1024, description="Model calls in flight at once, per provider"
+    )
     allowed_hosts: Annotated[tuple[HostName, ...], BeforeValidator(read_structure)] = Field(
         default=(),
         description="Names, beside those of this machine, under which the HTTP server may be addressed",

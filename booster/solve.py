@@ -67,12 +67,13 @@ async def iterate(session: Session, parts: Parts, given: Sequence[Candidate] = (
     choice = _select(session, opened, attempt)
     escalates = opened.escalated or _worth_escalating(session, first, attempt, choice, parts)
     outcome = _outcome(session, first, attempt, choice, escalates=escalates, probe=probe)
-    attempt = attempt.with_proven(probe)
+    chosen_from, attempt = attempt, attempt.with_proven(probe)
     if escalates:
         session, opened = await _escalate(session, opened, parts)
         attempt = (await attempt_step(session, opened, parts)).with_earlier(attempt)
     attempt = await with_templates(session, opened, attempt, parts)
-    choice = _select(session, opened, attempt)
+    if attempt is not chosen_from:
+        choice = _select(session, opened, attempt)
     if _worth_looking_ahead(session, opened, choice) and not given:
         choice = await run_beam(session, opened, choice, parts)
     return await _close(session, opened, attempt, choice, outcome, parts)

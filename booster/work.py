@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from booster.answer import conclude
 from booster.codec import encode
 from booster.events import advance, session_from_spec
-from booster.journal import Journal, Listener, Recorder, SessionLedger, SessionRecord
+from booster.journal import Journal, Listener, Recorder, SessionLedger, SessionRecord, now
 from booster.journal.errors import JournalError
 from booster.judgement import ForcedJudgement, LearnedJudgement, SharedScheduler
 from booster.learnt import Memories
@@ -39,11 +38,6 @@ def fold(record: SessionRecord) -> Session:
     for event in record.events:
         session = advance(session, event.type, event.data)
     return session
-
-
-def now() -> str:
-    """Return the present time, ISO 8601 UTC in milliseconds."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass(slots=True)

@@ -10,7 +10,6 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
 from providers.endpoints import Endpoint
@@ -48,7 +47,7 @@ class OpenAICompatible:
         self.url = endpoint.url
         self._endpoint = endpoint
         self._concurrency = concurrency
-        self._slots = asyncio.Semaphore(concurrency)
+        self.slots: asyncio.Semaphore | None = asyncio.Semaphore(concurrency)
         self._http_client = http_client
         self._client: AsyncOpenAI | None = None
         self._address = ""
@@ -57,10 +56,6 @@ class OpenAICompatible:
 
     def __repr__(self) -> str:
         return f"OpenAICompatible({self._endpoint!r})"
-
-    def slot(self) -> AbstractAsyncContextManager[None]:
-        """Wait for one of the places for concurrent calls."""
-        return self._slots
 
     async def send(self, call: Call) -> Reply:
         """Post the call once.

@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from operator import itemgetter
 
@@ -27,6 +26,7 @@ class ReplayProvider:
 
     name = "replay"
     default_model = "replay"
+    slots = None
 
     def __init__(self, recording: Mapping[str, Recorded] | Sequence[tuple[str, Recorded]]) -> None:
         pairs = recording.items() if isinstance(recording, Mapping) else recording
@@ -34,10 +34,6 @@ class ReplayProvider:
         for position, (key, outcome) in enumerate(pairs):
             self._left[key].append((position, outcome))
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
-
-    def slot(self) -> AbstractAsyncContextManager[None]:
-        """Nothing to wait for."""
-        return nullcontext()
 
     async def send(self, call: Call) -> Reply:
         """Return, or raise, the recorded outcome.
@@ -88,15 +84,12 @@ class SampledReplay:
     """
 
     name = "replay"
+    slots = None
 
     def __init__(self, samples: Mapping[tuple[str, ...], Sequence[str | Reply]], *, default_model: str) -> None:
         self.default_model = default_model
         self._samples = samples
         self._given: Counter[tuple[str, ...]] = Counter()
-
-    def slot(self) -> AbstractAsyncContextManager[None]:
-        """Nothing to wait for."""
-        return nullcontext()
 
     async def send(self, call: Call) -> Reply:
         """Return the next recorded reply.

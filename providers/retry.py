@@ -8,7 +8,6 @@ Above: `providers.chain`, and whoever needs a paid call. Below: a `Provider`, wh
 import asyncio
 import random
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
 from providers.endpoints import spellings
@@ -173,20 +172,32 @@ class _Course:
 
     async def attempt(self) -> tuple[Reply | ProviderError, bool]:
         """Make one attempt; return how it ended, and whether that was recalled instead of paid."""
-        async with AsyncExitStack() as stack:
-            try:
-                await self._enter_slot(stack)
-            except TransientError as error:
-                return error, False
-            ticket = await self._ledger.open(self.call)
-            if ticket.recalled is not None:
-                return ticket.recalled, True
-            return await self._paid(ticket), False
+        slots = self._provider.slots
+        if slots is None:
+            return await self._at_its_place()
+        try:
+            await self._entered(slots)
+        except TransientError as error:
+            return error, False
+        try:
+            return await self._at_its_place()
+        finally:
+            slots.release()
 
-    async def _enter_slot(self, stack: AsyncExitStack) -> None:
+    async def _at_its_place(self) -> tuple[Reply | ProviderError, bool]:
+        ticket = await self._ledger.open(self.call)
+        if ticket.recalled is not None:
+            return ticket.recalled, True
+        return await self._paid(ticket), False
+
+    async def _entered(self, slots: asyncio.Semaphore) -> None:
+        """Wait for a place, until the deadline; one that is free takes no clock."""
+        if not slots.locked():
+            await slots.acquire()
+            return
         try:
             async with asyncio.timeout_at(self.call.deadline):
-                await stack.enter_async_context(self._provider.slot())
+                await slots.acquire()
         except TimeoutError:
             raise self._error(
                 TransientError, f"the deadline passed while the call waited for {self._provider.name}", "deadline"

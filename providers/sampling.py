@@ -8,7 +8,6 @@ allows few of them. Sampling is deprecated there (SEP-2577), so nothing else dep
 import asyncio
 import copy
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -24,15 +23,13 @@ class SamplingProvider:
 
     name = "mcp"
     default_model = "client"
+    slots = None
+    """The number of calls is bounded by the round, not by connections."""
 
     def __init__(self, sampler: Sampler) -> None:
         self._sampler = sampler
         self._waiting: list[_Waiting] = []
         self._rounds: asyncio.Task[None] | None = None
-
-    def slot(self) -> AbstractAsyncContextManager[None]:
-        """Nothing to wait for: the number of calls is bounded by the round, not by connections."""
-        return nullcontext()
 
     async def send(self, call: Call) -> Reply:
         """Put the call into the next round and wait for its reply.

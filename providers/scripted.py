@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
-from contextlib import AbstractAsyncContextManager
 
 from providers.errors import ProviderError, RejectedError
 from providers.reading import estimated_usage
@@ -38,11 +37,7 @@ class ScriptedProvider:
         """Every attempt so far."""
         self._next_line = script if callable(script) else _from_list(script)
         self._delay = delay
-        self._slots = asyncio.Semaphore(concurrency)
-
-    def slot(self) -> AbstractAsyncContextManager[None]:
-        """Wait for one of the places for concurrent calls."""
-        return self._slots
+        self.slots: asyncio.Semaphore | None = asyncio.Semaphore(concurrency)
 
     async def send(self, call: Call) -> Reply:
         """Play the next line.

@@ -4,8 +4,8 @@ Above: `booster` builds calls and keeps the ledger. Below: nothing. A `Provider`
 alone sends, and opens one `Ticket` an attempt, so that retries, re-asks, judges and probes all count against the budget.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
@@ -142,8 +142,9 @@ class Provider(Protocol):
     default_model: str
     """The model it asks when a call names none."""
 
-    def slot(self) -> AbstractAsyncContextManager[None]:
-        """Wait for one of the provider's places for concurrent calls."""
+    @property
+    def slots(self) -> asyncio.Semaphore | None:
+        """Its places for concurrent calls; None = any number."""
 
     async def send(self, call: Call) -> Reply:
         """Make exactly one attempt.

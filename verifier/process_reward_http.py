@@ -11,7 +11,6 @@ import asyncio
 import json
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
@@ -107,12 +106,8 @@ class ProcessRewardServer:
         self.default_model = place.model
         self.url = f"{place.url.rstrip('/').removesuffix('/v1')}/{place.form}"
         self._place = place
-        self._slots = asyncio.Semaphore(concurrency)
+        self.slots: asyncio.Semaphore | None = asyncio.Semaphore(concurrency)
         self._client: httpx2.AsyncClient | None = None
-
-    def slot(self) -> AbstractAsyncContextManager[None]:
-        """Wait for one of the places for concurrent calls."""
-        return self._slots
 
     async def send(self, call: Call) -> Reply:
         """Post the path once; the text of the reply is the JSON list of its rewards.

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -113,13 +113,10 @@ class TreeReplay:
 
     name = "replay"
     default_model = "gpt-4"
+    slots = None
 
     def __init__(self, by_id: Mapping[str, Tree], count: int, seed: int) -> None:
         self._trees, self._count, self._seed = by_id, count, seed
-
-    def slot(self) -> AbstractAsyncContextManager[None]:
-        """Nothing to wait for."""
-        return nullcontext()
 
     async def send(self, call: Call) -> Reply:
         """Return the proposals at the end of the path that the call shows."""

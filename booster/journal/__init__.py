@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from booster.journal.account import Spend
-from booster.journal.codec import Redact, identity
+from booster.journal.codec import Redact, identity, now
 from booster.journal.errors import JournalError, SessionBusy, SessionTaken, StateConflict, UnknownSession
 from booster.journal.ledger import SessionLedger
 from booster.journal.memory import MemoryJournal
@@ -30,6 +30,7 @@ __all__ = [
     "Spend",
     "StateConflict",
     "UnknownSession",
+    "now",
     "open_journal",
 ]
 

@@ -7,9 +7,11 @@ are first looked through at once.
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from booster.journal.errors import JournalError
@@ -29,7 +31,13 @@ def identity(text: str) -> str:
 
 def now() -> str:
     """Return the time as ISO 8601 in UTC with milliseconds, for example `2025-01-31T12:00:00.000Z`."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    seconds, millis = divmod(time.time_ns() // 1_000_000, 1000)
+    return f"{_second(seconds)}.{millis:03d}Z"
+
+
+@lru_cache(maxsize=2)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat().removesuffix("+00:00")
 
 
 def cut(text: str, limit: int = PROMPT_CHARS) -> str:
@@ -127,7 +135,11 @@ def _copied(value: Any, texts: list[str]) -> Any:
             inner = type(item)
             if inner is str:
                 texts.append(item)
-            copy[key] = item if inner is str or inner in _LEAVES else _copied(item, texts)
+                copy[key] = item
+            elif inner in _LEAVES or (inner is float and item - item == 0):
+                copy[key] = item
+            else:
+                copy[key] = _copied(item, texts)
         return copy
     if kind is list or kind is tuple:
         return [_copied(item, texts) for item in value]

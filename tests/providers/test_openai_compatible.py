@@ -10,9 +10,11 @@ import httpx2
 import pytest
 from openai import OpenAIError
 
+from providers.counting import CountingLedger
 from providers.endpoints import Endpoint, endpoint
 from providers.errors import BadReplyError, ConfigurationError, ProviderError, RejectedError, TransientError
 from providers.openai_compatible import OpenAICompatible
+from providers.retry import ask
 from providers.types import Call
 from tests.fake_openai import (
     BREAK_OFF,
@@ -324,12 +326,9 @@ async def test_the_simulated_model_is_called_simulated_by_whichever_url() -> Non
 
 async def test_no_more_calls_are_under_way_than_there_are_slots() -> None:
     async with served([completion()], concurrency=2) as (provider, server):
+        ledger = CountingLedger()
 
-        async def one() -> None:
-            async with provider.slot():
-                await provider.send(call())
-
-        await asyncio.gather(*(one() for _ in range(8)))
+        await asyncio.gather(*(ask(call(), provider, ledger) for _ in range(8)))
 
     assert server.most_at_once <= 2
     assert len(server.seen) == 8
