@@ -34,6 +34,9 @@ ENDPOINT_VARIABLES: Final[Mapping[str, tuple[str, str, str]]] = {
 """`cerebras`, `openai`, `local` -> variables for key, model and base URL, in the order in which endpoints are asked."""
 
 
+OPENAI_ACCOUNT: Final = ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID")
+"""Variables for the organisation and the project that OpenAI bills."""
+
 PROCESS_REWARD_KEY: Final = "PROCESS_REWARD_API_KEY"
 """Variable for the key of the process-reward server."""
 
@@ -313,6 +316,8 @@ base URL, is set. A secrets file that others can read is a warning, one that oth
 `BOOSTER_TOKEN`, in the same places, is the token that the HTTP server asks for, at least 32 characters; without it one is made
 and kept in the file `token` in `home`.
 
+`{organization}` and `{project}`: who pays, told to OpenAI's own host and to no other.
+
 `{reward_key}`: bearer token of the server at `processRewardUrl`, where it wants one.
 """
 
@@ -330,7 +335,12 @@ def settings_page() -> str:
         for origin in ORIGINS
     )
     return _PAGE.format(
-        config=config_table(), process=Process.table(), endpoints="\n".join(rows), reward_key=PROCESS_REWARD_KEY
+        config=config_table(),
+        process=Process.table(),
+        endpoints="\n".join(rows),
+        organization=OPENAI_ACCOUNT[0],
+        project=OPENAI_ACCOUNT[1],
+        reward_key=PROCESS_REWARD_KEY,
     )
 
 

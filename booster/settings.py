@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import SecretStr
 
-from booster.config import ENDPOINT_VARIABLES, PROCESS_REWARD_KEY, Config, LogLevel, Price, Process
+from booster.config import ENDPOINT_VARIABLES, OPENAI_ACCOUNT, PROCESS_REWARD_KEY, Config, LogLevel, Price, Process
 from booster.errors import UsageError
 from booster.options import environment_name, nearest, shown
 from booster.sources import (
@@ -54,6 +54,10 @@ class Endpoint:
     model: str | None = None
     base_url: str | None = None
     """http or https URL, as given."""
+    organization: str | None = None
+    """Whom OpenAI bills."""
+    project: str | None = None
+    """For which of its projects."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -258,7 +262,10 @@ def _endpoints(variables: Mapping[str, str]) -> dict[str, Endpoint]:
         except ValueError as error:
             raise UsageError(f"{names[2]}: {error}; use http(s)://HOST[:PORT]/v1", field=names[2]) from None
         if key or model or base_url:
-            endpoints[name] = Endpoint(key=key, model=model, base_url=base_url)
+            organization, project = (variables.get(one) if name == "openai" else None for one in OPENAI_ACCOUNT)
+            endpoints[name] = Endpoint(
+                key=key, model=model, base_url=base_url, organization=organization, project=project
+            )
     return endpoints
 
 

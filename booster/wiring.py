@@ -8,7 +8,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Final
 
-from booster.config import ENDPOINT_VARIABLES, Config
+from booster.config import ENDPOINT_VARIABLES, OPENAI_ACCOUNT, Config
 from booster.errors import UsageError
 from booster.parts import Memory, Purse
 from booster.redact import Redactor
@@ -184,6 +184,8 @@ def _configured(settings: Settings) -> list[Provider]:
                 model: found.model,
                 base_url: found.base_url,
             }
+            if name == "openai":
+                values |= zip(OPENAI_ACCOUNT, (found.organization, found.project), strict=True)
     try:
         endpoints = configured_endpoints(values)
     except ValueError as error:

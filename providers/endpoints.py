@@ -6,6 +6,7 @@ documentation as of 2026-11. What no table knows is learnt from the server's ans
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
@@ -33,13 +34,15 @@ class Profile:
     """Request parameters that the server answers with status 400."""
     vendor_ids: bool = False
     """Model ids of this server begin with a vendor's name (`openai/gpt-oss-120b`), so no such prefix is ours."""
+    accounts: bool = False
+    """Whether the server is told the organisation and the project that pay."""
 
 
 GENERIC = Profile(name="openai-compatible")
 """vLLM, llama.cpp, LM Studio, Ollama and every host that the table does not know."""
 
 PROFILES: tuple[Profile, ...] = (
-    Profile(name="openai", host="api.openai.com", cap="max_completion_tokens"),
+    Profile(name="openai", host="api.openai.com", cap="max_completion_tokens", accounts=True),
     Profile(name="cerebras", host="api.cerebras.ai", cap="max_completion_tokens"),
     Profile(name="anthropic", host="api.anthropic.com", max_temperature=1.0),
     Profile(name="gemini", host="generativelanguage.googleapis.com", path="/v1beta/openai"),
@@ -100,6 +103,10 @@ class Endpoint:
     """Asked when a call names none."""
     key: str | None = field(default=None, repr=False)
     """Sent as bearer token; None for servers that want none."""
+    organization: str | None = None
+    """Whom OpenAI bills; nobody else is told."""
+    project: str | None = None
+    """For which of its projects."""
 
     @property
     def profile(self) -> Profile:
@@ -170,17 +177,27 @@ def normal_base_url(text: str) -> str:
     return parts._replace(path=path or profile_for(url).path, query="", fragment="").geturl()
 
 
+@cache
 def profile_for(base_url: str) -> Profile:
     """Return the profile of the URL's host, else `GENERIC`."""
     host = urlsplit(base_url).hostname or ""
     return next((profile for profile in PROFILES if profile.host == host), GENERIC)
 
 
-def endpoint(name: str, *, key: str | None = None, base_url: str | None = None, model: str | None = None) -> Endpoint:
+def endpoint(
+    name: str,
+    *,
+    key: str | None = None,
+    base_url: str | None = None,
+    model: str | None = None,
+    organization: str | None = None,
+    project: str | None = None,
+) -> Endpoint:
     """Return the endpoint of one origin; what is missing or blank takes the origin's default.
 
     Args:
         name: `cerebras`, `direct-openai` (or `openai`) or `local`.
+        organization: Dropped, like `project`, for every host but OpenAI's own.
 
     Raises:
         ValueError: The name is unknown, or there is no usable base URL; the text names the setting.
@@ -195,7 +212,15 @@ def endpoint(name: str, *, key: str | None = None, base_url: str | None = None, 
         url = normal_base_url(url)
     except ValueError as error:
         raise ValueError(f"{origin.prefix}_BASE_URL is {error}") from None
-    return Endpoint(name=origin.name, base_url=url, model=_filled(model) or origin.model, key=_filled(key) or None)
+    told = profile_for(url).accounts
+    return Endpoint(
+        name=origin.name,
+        base_url=url,
+        model=_filled(model) or origin.model,
+        key=_filled(key) or None,
+        organization=(told and _filled(organization)) or None,
+        project=(told and _filled(project)) or None,
+    )
 
 
 def configured_endpoints(values: Mapping[str, str | None]) -> tuple[Endpoint, ...]:
@@ -205,7 +230,7 @@ def configured_endpoints(values: Mapping[str, str | None]) -> tuple[Endpoint, ..
 
     Args:
         values: Settings by name: `CEREBRAS_API_KEY`, `CEREBRAS_MODEL`, `CEREBRAS_BASE_URL` and the same for `OPENAI`
-            and `LOCAL`. Blank values count as unset.
+            and `LOCAL`; `OPENAI_ORG_ID` and `OPENAI_PROJECT_ID`. Blank values count as unset.
     """
     return tuple(
         endpoint(
@@ -213,6 +238,8 @@ def configured_endpoints(values: Mapping[str, str | None]) -> tuple[Endpoint, ..
             key=values.get(f"{origin.prefix}_API_KEY"),
             base_url=values.get(f"{origin.prefix}_BASE_URL"),
             model=values.get(f"{origin.prefix}_MODEL"),
+            organization=values.get("OPENAI_ORG_ID"),
+            project=values.get("OPENAI_PROJECT_ID"),
         )
         for origin in ORIGINS
         if _filled(values.get(f"{origin.prefix}_{'API_KEY' if origin.needs_key else 'BASE_URL'}"))

@@ -1,11 +1,10 @@
 """From what the HTTP client raises to our errors: which of them, with what advice, and when to try again.
 
-Nothing here raises and nothing keeps the vendor's exception: it holds the request with its `Authorization` header.
+Nothing here raises and nothing keeps aiohttp's exception: it holds the request with its `Authorization` header.
 """
 
 import math
-import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -44,6 +43,8 @@ def status_error(
     said, codes = said_by_server(body)
     cls, kind, advice = _judge(status, codes, said, endpoint, model)
     text = f"{endpoint.name} answered HTTP {status} at {endpoint.url} for model {model!r}"
+    if status < 400 and (elsewhere := headers.get("location")):
+        said = f"go to {elsewhere[:QUOTED]}"
     # The advice comes first, because what the server says may be long and is cut where it is shown.
     return cls(
         ". ".join(part for part in (text, advice, said and f"It said: {said}") if part),
@@ -60,10 +61,19 @@ def transport_error(error: BaseException, *, endpoint: Endpoint, model: str) -> 
     """Return the error for a call that got no HTTP status: kind `timeout`, `tls` or `connection`.
 
     A certificate that is not trusted stays so: it is a matter of configuration, not one to try again.
+
+    Args:
+        error: As aiohttp raised it.
     """
-    chain = list(_causes(error))
+    from aiohttp import (
+        ClientConnectorCertificateError,
+        ClientConnectorError,
+        ClientProxyConnectionError,
+        ClientSSLError,
+    )
+
     fields: dict[str, Any] = {"endpoint": endpoint.url, "model": model, "provider": endpoint.name}
-    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in chain):
+    if isinstance(error, ClientConnectorCertificateError):
         return ConfigurationError(
             f"{endpoint.name} at {endpoint.url} showed a certificate that this machine does not trust. Trust comes from the"
             " operating system's store: in a slim container install its `ca-certificates`, behind a company proxy add the"
@@ -71,10 +81,13 @@ def transport_error(error: BaseException, *, endpoint: Endpoint, model: str) -> 
             kind="tls",
             **fields,
         )
-    if _is_timeout(chain):
+    if isinstance(error, TimeoutError):
         return TransientError(f"{endpoint.name} did not answer in time at {endpoint.url}", kind="timeout", **fields)
-    detail = next((str(cause) for cause in reversed(chain) if str(cause)), type(error).__name__)
-    hint = " (TLS; trust comes from the operating system's store)" if any(_is_tls(cause) for cause in chain) else ""
+    reason = error.os_error if isinstance(error, ClientConnectorError) else error
+    detail = str(reason) or type(error).__name__
+    if isinstance(error, ClientProxyConnectionError):
+        detail = f"its proxy {error.host}:{error.port} cannot be reached: {detail}"
+    hint = " (TLS; trust comes from the operating system's store)" if isinstance(error, ClientSSLError) else ""
     return TransientError(
         f"no connection to {endpoint.name} at {endpoint.url}: {detail[:QUOTED]}{hint}",
         kind="connection",
@@ -138,28 +151,3 @@ def _judge(
     if status in (408, 409, 429) or status >= 500:
         return TransientError, f"http_{status}", ""
     return RejectedError, f"http_{status}", ""
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and what led to it, outermost first."""
-    seen: set[int] = set()
-    current: BaseException | None = error
-    while current is not None and id(current) not in seen:
-        seen.add(id(current))
-        yield current
-        current = current.__cause__ or current.__context__
-
-
-def _is_timeout(chain: list[BaseException]) -> bool:
-    """Tell a timeout from a lost connection, which the aiohttp transport also reports as a timeout of connecting."""
-    import aiohttp
-
-    if any(isinstance(cause, TimeoutError) for cause in chain):
-        return True
-    if any(isinstance(cause, aiohttp.ClientConnectionError) for cause in chain):
-        return False
-    return any(type(cause).__name__.endswith(("Timeout", "TimeoutError")) for cause in chain)
-
-
-def _is_tls(cause: BaseException) -> bool:
-    return isinstance(cause, ssl.SSLError) or "SSL" in type(cause).__name__

@@ -1,27 +1,24 @@
 """One client for every server that speaks OpenAI's chat completions.
 
-One `AsyncOpenAI` an endpoint, made on first use and kept: over aiohttp, with the library's own retries off (they would
-not be counted) and the reply taken as plain JSON, which halves the CPU of a call. The few fields that matter are
-checked in `providers.reading`, which also catches the failures that come with status 200.
+It posts JSON over aiohttp connections that are made on first use and kept. The few fields that matter are checked in
+`providers.reading`, which also catches the failures that come with status 200.
 """
 
 import asyncio
-import json
 import time
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from providers.endpoints import Endpoint
-from providers.errors import BadReplyError, ConfigurationError, ProviderError, RejectedError, TransientError
+from providers.errors import ProviderError, RejectedError, TransientError
 from providers.faults import said_by_server, status_error, transport_error
-from providers.parameters import CAPS, PARAMETER_REFUSED, refused_parameter, request_body
-from providers.reading import error_in, read_reply
+from providers.parameters import CAPS, PARAMETER_REFUSED, encoded, refused_parameter, request_body
+from providers.reading import decoded, error_in, read_reply, text_or_json
 from providers.types import Call, Reply
 
 if TYPE_CHECKING:
-    import httpx2
-    from openai import APIStatusError, AsyncOpenAI
+    from providers.transport import Connections, Response
 
 _LONGEST_MESSAGE = 600
 """Characters of an error's text."""
@@ -36,22 +33,16 @@ class OpenAICompatible:
     Args:
         endpoint: Where and as whom.
         concurrency: Calls that may be under way at once.
-        http_client: Transport to use instead of our own; it is closed with the provider.
     """
 
-    def __init__(
-        self, endpoint: Endpoint, *, concurrency: int = 64, http_client: "httpx2.AsyncClient | None" = None
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, *, concurrency: int = 64) -> None:
         self.name = endpoint.name
         self.default_model = endpoint.model
         self.url = endpoint.url
         self._endpoint = endpoint
         self._concurrency = concurrency
         self.slots: asyncio.Semaphore | None = asyncio.Semaphore(concurrency)
-        self._http_client = http_client
-        self._client: AsyncOpenAI | None = None
-        self._address = ""
-        """Known when the client is made."""
+        self._connections: Connections | None = None
         self._refused: defaultdict[str, set[str]] = defaultdict(set)
 
     def __repr__(self) -> str:
@@ -64,7 +55,7 @@ class OpenAICompatible:
         that the next attempt will go out without it.
 
         Raises:
-            ProviderError: One of its subclasses. It has neither cause nor context: the vendor's exception holds the
+            ProviderError: One of its subclasses. It has neither cause nor context: aiohttp's exceptions hold the
                 request with the key.
         """
         outcome = await self._attempt(call, self._endpoint.own_model_id(call.model))
@@ -74,46 +65,35 @@ class OpenAICompatible:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
-        elif self._http_client is not None:
-            await self._http_client.aclose()
+        connections, self._connections = self._connections, None
+        if connections is not None:
+            await connections.aclose()
 
     async def _attempt(self, call: Call, model: str) -> Reply | ProviderError:
-        from openai import APIConnectionError, APIStatusError, OpenAIError
-
-        from providers.transport import timeouts
-
         body = request_body(call, model, self._endpoint.profile, self._refused[model])
         try:
-            client = self._connected()
-            data = await client.post(
-                # A whole address: one that is relative is parsed and joined anew for every call.
-                self._address,
-                body=body,
-                cast_to=object,
-                options={"timeout": timeouts(call.timeout)},
-            )
+            response = await self._posted(encoded(body), call.timeout, model)
+            if not 200 <= response.status < 300:
+                return self._refusal(response, model, body)
+            data = decoded(response.content, response.content_type, response.charset)
             return read_reply(data, call, model=model, provider=self.name)
-        except APIStatusError as error:
-            return self._refusal(error, model, body)
-        except APIConnectionError as error:
-            return transport_error(error, endpoint=self._endpoint, model=model)
-        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-            return self._located(BadReplyError(f"the reply is broken JSON: {error}", kind="broken_json"), model)
-        except UnicodeEncodeError:
-            return self._located(RejectedError("the prompt holds half a character", kind="not_unicode"), model)
         except ProviderError as error:
             return self._located(error, model)
-        except OpenAIError as error:
-            return self._located(BadReplyError(f"{type(error).__name__}: {error}", kind="client"), model)
 
-    def _refusal(self, error: "APIStatusError", model: str, body: Mapping[str, Any]) -> ProviderError:
+    async def _posted(self, body: bytes, seconds: float, model: str) -> "Response":
+        connections = self._connected()
+        try:
+            return await connections.post(body, seconds)
+        except ProviderError:
+            raise
+        except Exception as error:
+            raise transport_error(error, endpoint=self._endpoint, model=model) from None
+
+    def _refusal(self, response: "Response", model: str, body: Mapping[str, Any]) -> ProviderError:
         """Return the error for a status, after learning what it teaches about parameters."""
-        said = _decoded(error.response.text)
+        said = text_or_json(response.content, response.charset)
         failure = status_error(
-            error.status_code, said, error.response.headers, endpoint=self._endpoint, model=model, now=time.time()
+            response.status, said, response.headers, endpoint=self._endpoint, model=model, now=time.time()
         )
         if not isinstance(failure, RejectedError) or failure.status not in (400, 422):
             return failure
@@ -135,29 +115,17 @@ class OpenAICompatible:
         )
         return self._located(again, model)
 
-    def _connected(self) -> "AsyncOpenAI":
-        """Return the client, made on first use.
+    def _connected(self) -> "Connections":
+        """Return the connections, made on first use.
 
         Raises:
-            ConfigurationError: The key or the base URL cannot be used at all.
+            ConfigurationError: Nothing can be sent with these settings.
         """
-        if self._client is not None:
-            return self._client
-        from httpx2 import InvalidURL
+        if self._connections is None:
+            from providers.transport import Connections
 
-        from providers.transport import open_client
-
-        key = self._endpoint.key or "unused"
-        if not (key.isascii() and key.isprintable()):
-            raise ConfigurationError(f"{self._endpoint.knob('API_KEY')} holds characters that no key has", kind="key")
-        try:
-            self._client = open_client(
-                self._endpoint.base_url, key, concurrency=self._concurrency, http_client=self._http_client
-            )
-        except InvalidURL as error:
-            raise ConfigurationError(f"{self._endpoint.knob('BASE_URL')}: {error}", kind="base_url") from None
-        self._address = f"{str(self._client.base_url).rstrip('/')}/chat/completions"
-        return self._client
+            self._connections = Connections(self._endpoint, concurrency=self._concurrency)
+        return self._connections
 
     def _located(self, error: ProviderError, model: str) -> ProviderError:
         """Return the error with where and of whom it was asked."""
@@ -174,10 +142,3 @@ class OpenAICompatible:
             text = text.replace(key, "***")  # before the text is cut, for half a key is a secret too
         error.args = (text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…",)
         return error
-
-
-def _decoded(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text

@@ -4,11 +4,13 @@ A server that refuses a parameter is asked again without it, or with its other n
 the model, so each parameter costs one extra attempt once.
 """
 
+import json
 import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from providers.endpoints import Profile
+from providers.errors import RejectedError
 from providers.types import Call
 
 CAPS = ("max_tokens", "max_completion_tokens")
@@ -24,6 +26,8 @@ _NEVER_SENT = frozenset({"n", "stream", "stream_options"})
 _ESSENTIAL = frozenset({"model", "messages", "tools", "tool_choice", "functions", "function_call"})
 # Parameter names that are everyday words: only believed where the message quotes them.
 _EVERYDAY = frozenset({"stop", "user", "store", "metadata", "verbosity", "prediction", "modalities", "audio"})
+
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 _UNSUPPORTED = re.compile(
     r"unsupported|not support|not permitted|not allowed|unrecogni[sz]ed|unknown|unexpected|extra_forbidden",
@@ -50,6 +54,21 @@ def request_body(call: Call, model: str, profile: Profile, refused: Collection[s
     else:
         body |= _own_caps(call.request, refused)
     return body
+
+
+def encoded(body: Mapping[str, Any]) -> bytes:
+    """Return a body as JSON in UTF-8.
+
+    Raises:
+        RejectedError: kind `not_unicode` (half of a surrogate pair), or `not_json` (NaN, infinity, bytes and whatever
+            else JSON cannot say).
+    """
+    try:
+        return _JSON.encode(body).encode()
+    except UnicodeEncodeError:
+        raise RejectedError("the prompt holds half a character", kind="not_unicode") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RejectedError(f"the request is nothing that JSON can say: {error}", kind="not_json") from None
 
 
 def refused_parameter(body: Mapping[str, Any], *, param: str | None, message: str, code: str = "") -> str | None:

@@ -1,4 +1,4 @@
-"""From the JSON of a status 200 to a `Reply`. Pure.
+"""From the body of a response to a `Reply`. Pure.
 
 Servers that speak the protocol differ in what they leave out, and some failures come with status 200: an HTML page, an
 `error` body, no choices, null content, a refusal, content as a list of parts. Each of them is either read or named here.
@@ -65,6 +65,33 @@ def read_reply(data: object, call: Call, *, model: str, provider: str) -> Reply:
     )
 
 
+def decoded(content: bytes, content_type: str, charset: str | None) -> object:
+    """Return the JSON of a body; or its text, where the server did not call it JSON.
+
+    Args:
+        content_type: In lower case, without parameters.
+        charset: Of the text; None = UTF-8.
+
+    Raises:
+        BadReplyError: kind `broken_json`.
+    """
+    if not content_type.endswith("json"):
+        return _text(content, charset)
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise BadReplyError(f"the reply is broken JSON: {error}", kind="broken_json") from None
+
+
+def text_or_json(content: bytes, charset: str | None) -> object:
+    """Return the JSON of a body, whatever the server called it, else its text."""
+    text = _text(content, charset)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
 def error_in(data: object) -> Mapping[str, Any] | None:
     """Return the error object of a body, also where it is wrapped in a list; None = there is none."""
     if isinstance(data, list) and data:
@@ -104,6 +131,14 @@ def estimated_usage(call: Call, written: str) -> Usage:
         completion_tokens=math.ceil(len(written) / CHARACTERS_PER_TOKEN),
         estimated=True,
     )
+
+
+def _text(content: bytes, charset: str | None) -> str:
+    """Return the text of a body; what cannot be read, also under a character set that nobody knows, becomes U+FFFD."""
+    try:
+        return content.decode(charset or "utf-8", errors="replace")
+    except (LookupError, ValueError):
+        return content.decode(errors="replace")
 
 
 def _as_object(data: object) -> Mapping[str, Any]:

@@ -1,14 +1,11 @@
 """The HTTP provider against a real server that answers, refuses, breaks and hangs."""
 
 import asyncio
-import ssl
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import httpx2
 import pytest
-from openai import OpenAIError
 
 from providers.counting import CountingLedger
 from providers.endpoints import Endpoint, endpoint
@@ -87,15 +84,6 @@ async def test_a_local_server_needs_no_key() -> None:
 
     assert (reply.text, reply.provider) == ("fine", "local")
     assert server.seen[0].path == "/v1/chat/completions"
-
-
-async def test_another_vendor_does_not_learn_the_openai_organisation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client library reads the organisation from the environment; only OpenAI's own host gets it."""
-    monkeypatch.setenv("OPENAI_ORG_ID", "org-ours")
-    async with served([completion()]) as (provider, server):
-        await provider.send(call())
-
-    assert "openai-organization" not in server.seen[0].headers
 
 
 @pytest.mark.parametrize(
@@ -216,21 +204,6 @@ async def test_a_configuration_error_names_the_setting_to_mend(answer: Answer, k
         error = await failure(provider)
 
     assert all(knob in str(error) for knob in [*knobs, f"{server.base_url}/chat/completions"])
-
-
-async def test_a_certificate_that_is_not_trusted_points_to_the_trust_store() -> None:
-    """Another attempt could not help, so it is a matter of configuration."""
-
-    def handler(request: httpx2.Request) -> httpx2.Response:
-        raise httpx2.ConnectError("failed") from ssl.SSLCertVerificationError("self-signed certificate")
-
-    async with httpx2.AsyncClient(transport=httpx2.MockTransport(handler)) as client:
-        provider = OpenAICompatible(endpoint("cerebras", key=CANARY), http_client=client)
-        error = await failure(provider)
-
-    assert (type(error), error.kind) == (ConfigurationError, "tls")
-    assert "operating system's store" in str(error)
-    assert "CEREBRAS_BASE_URL" in str(error)
 
 
 async def test_retry_after_is_read_from_the_response() -> None:
@@ -357,36 +330,6 @@ async def test_json_under_another_content_type_is_still_read() -> None:
         reply = await provider.send(call())
 
     assert reply.text == "42"
-
-
-@pytest.mark.parametrize(
-    ("raised", "cls", "kind"),
-    [
-        (httpx2.ReadTimeout("slow"), TransientError, "timeout"),
-        (httpx2.ConnectError("refused"), TransientError, "connection"),
-        (OpenAIError("odd"), BadReplyError, "client"),
-    ],
-)
-async def test_whatever_the_client_raises_becomes_an_error_of_ours(
-    raised: Exception, cls: type[ProviderError], kind: str
-) -> None:
-    def handler(request: httpx2.Request) -> httpx2.Response:
-        raise raised
-
-    client = httpx2.AsyncClient(transport=httpx2.MockTransport(handler))
-    provider = OpenAICompatible(endpoint("cerebras", key=CANARY), http_client=client)
-    error = await failure(provider)
-    await provider.aclose()
-
-    assert (type(error), error.kind, client.is_closed) == (cls, kind, True)
-
-
-async def test_a_client_that_was_never_used_is_closed_with_the_provider() -> None:
-    client = httpx2.AsyncClient()
-
-    await OpenAICompatible(endpoint("cerebras", key=CANARY), http_client=client).aclose()
-
-    assert client.is_closed
 
 
 async def test_a_host_that_cannot_be_written_is_a_matter_of_its_setting() -> None:
