@@ -3,7 +3,7 @@
 Above: everything that records or reads a session. Below: `booster.session` holds the values.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -43,17 +43,28 @@ def _opened(session: Session, data: Mapping[str, Any]) -> Session:
 
 
 def _closed(session: Session, data: Mapping[str, Any]) -> Session:
-    closed = decode(Iteration, data["iteration"])
-    step = decode(Step, data["step"]) if data.get("step") else None
+    return with_closed(
+        session,
+        decode(Iteration, data["iteration"]),
+        decode(Step, data["step"]) if data.get("step") else None,
+        [decode(PooledAnswer, item) for item in data["answers"]],
+        data["hints"],
+    )
+
+
+def with_closed(
+    session: Session, closed: Iteration, step: Step | None, answers: Iterable[PooledAnswer], hints: Iterable[str]
+) -> Session:
+    """Return the session after an iteration was closed, before anything reacts to it."""
     return replace(
         session,
         opened=None,
         iteration=closed.iteration,
         history=(*session.history, closed),
         steps=(*session.steps, step) if step else session.steps,
-        answers=(*session.answers, *(decode(PooledAnswer, item) for item in data["answers"])),
+        answers=(*session.answers, *answers),
         banned=(),
-        hints=tuple(data["hints"]),
+        hints=tuple(hints),
         silent=0 if closed.heard else session.silent + 1,
         heuristic=session.heuristic or any(item.source == "heuristic" for item in closed.candidates),
     )
@@ -108,4 +119,4 @@ INFORMING = frozenset({"traced", "resumed", "reported", "task_ended", "learnt"})
 EVENT_TYPES = frozenset(_HANDLERS) | INFORMING
 """The closed list; `docs/events.md` describes each."""
 
-__all__ = ["EVENT_TYPES", "INFORMING", "advance", "session_from_spec", "spec_of"]
+__all__ = ["EVENT_TYPES", "INFORMING", "advance", "session_from_spec", "spec_of", "with_closed"]

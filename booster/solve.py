@@ -11,7 +11,7 @@ from booster.answer import conclude, ended_by_cascade
 from booster.attempt import attempt_step, attempt_with_probe, final_answer, final_key, run_beam, with_templates
 from booster.codec import encode
 from booster.drawing import most_samples, pooled
-from booster.events import advance
+from booster.events import advance, with_closed
 from booster.metacontrol import improves, is_cut_off, react
 from booster.pair import pair_of
 from booster.parts import Attempt, Parts
@@ -261,13 +261,9 @@ async def _close(
         decision=opened.decision, escalated=opened.escalated, problems=(*attempt.unusable, *attempt.failed),
         heard=attempt.heard, draw=attempt.draw,
     )  # fmt: skip
-    event = {
-        "iteration": encode(closed),
-        "step": encode(_step(session, opened, applied, parts.now())) if applied else None,
-        "answers": encode(answers),
-        "hints": _hints(choice.ranked),
-    }
-    reactions = react(advance(session, "iteration_closed", event))
+    step, hints = _step(session, opened, applied, parts.now()) if applied else None, _hints(choice.ranked)
+    event = {"iteration": encode(closed), "step": encode(step), "answers": encode(answers), "hints": hints}
+    reactions = react(with_closed(session, closed, step, answers, hints))
     reported = _report(opened, outcome, reactions, parts)
     return await parts.record(session, ("iteration_closed", event), *reactions, *reported)
 

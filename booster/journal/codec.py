@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
+from pydantic_core import to_json
+
 from booster.journal.errors import JournalError
 from providers.types import Call, Message, Reply, Usage
 
@@ -156,21 +158,16 @@ def _copied(value: Any, texts: list[str]) -> Any:
 _LEAVES = frozenset({int, bool, type(None)})
 """Types whose every value is JSON and holds no text."""
 
-_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _ESCAPED = json.JSONEncoder(separators=(",", ":"))
 _CANONICAL = json.JSONEncoder(separators=(",", ":"), sort_keys=True)
 
 
 def dumps(value: Any) -> str:
     """Return compact JSON of plain values; text stays readable unless it cannot be encoded (a lone surrogate)."""
-    text = _COMPACT.encode(value)
-    if text.isascii():
-        return text
     try:
-        text.encode()
-    except UnicodeEncodeError:
+        return to_json(value).decode()
+    except ValueError:  # or nested too deeply for the fast way
         return _ESCAPED.encode(value)
-    return text
 
 
 def prompt_chars(call: Call) -> int:
