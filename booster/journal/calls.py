@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from booster.journal.codec import Codec, dumps, reply_from_dict, reply_to_dict
@@ -16,9 +16,9 @@ Repaid = Literal["", "lost", "prompt_changed", "interrupted"]
 """Why an attempt had to be paid although an earlier one is recorded; "" = it had not."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True)
 class CallRecord:
-    """One attempt at a step key."""
+    """One attempt at a step key; its outcome is filled in when it arrives."""
 
     step_key: str
     attempt: int
@@ -45,11 +45,13 @@ class CallRecord:
     reply: Reply | None = None
     error: ProviderError | None = None
 
-    def closed(self, outcome: Reply | ProviderError, *, arrived: int, at: str) -> "CallRecord":
-        """Return the record with its outcome."""
+    def close(self, outcome: Reply | ProviderError, *, arrived: int, at: str) -> None:
+        """Fill in the outcome."""
+        self.arrived, self.closed_at = arrived, at
         if isinstance(outcome, Reply):
-            return replace(self, state="done", reply=outcome, arrived=arrived, closed_at=at)
-        return replace(self, state="failed", error=outcome, arrived=arrived, closed_at=at)
+            self.state, self.reply = "done", outcome
+        else:
+            self.state, self.error = "failed", outcome
 
     def intent_row(self, session_id: str) -> dict[str, Any]:
         """Return every column of a new row of `calls`, without an outcome yet."""

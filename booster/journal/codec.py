@@ -92,8 +92,17 @@ class Codec:
 
         It is taken over the redacted request: a session that is read back asks with its secrets already replaced.
         """
-        request = [call.messages, call.model, call.request, call.max_tokens]
-        return hashlib.sha256(_CANONICAL.encode(self.plain(request)).encode()).hexdigest()
+        request = [call.messages, call.model, call.request or {}, call.max_tokens]
+        if call.request or not all(map(self._is_harmless, call.messages)):
+            request = self.plain(request)
+        return hashlib.sha256(_CANONICAL.encode(request).encode()).hexdigest()
+
+    def _is_harmless(self, message: Message) -> bool:
+        """Say whether a message is JSON already and holds no secret, as most do: a role and a text."""
+        if type(message) is not dict or message.keys() != _ROLE_AND_TEXT:
+            return False
+        role, text = message["role"], message["content"]
+        return type(role) is str and type(text) is str and self.redact(text) == text and self.redact(role) == role
 
     def prompt(self, call: Call) -> str:
         """Return the conversation as redacted text, cut to `PROMPT_CHARS`."""
@@ -154,6 +163,8 @@ def _copied(value: Any, texts: list[str]) -> Any:
         return [_copied(item, texts) for item in value]
     raise JournalError(f"only plain JSON can be journalled, not {value!r:.100}")
 
+
+_ROLE_AND_TEXT = {"role", "content"}
 
 _LEAVES = frozenset({int, bool, type(None)})
 """Types whose every value is JSON and holds no text."""

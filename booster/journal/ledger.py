@@ -129,11 +129,9 @@ class SessionLedger:
             nothing: asyncio.Future[None] = self._loop.create_future()
             nothing.set_result(None)
             return nothing
-        key = ticket.call.step_key, ticket.attempt
-        record = self._records[key]
+        record = self._records[ticket.call.step_key, ticket.attempt]
         if record.state == "intent":
-            record = record.closed(outcome, arrived=self._next_position(), at=now())
-            self._records[key] = record
+            record.close(outcome, arrived=self._next_position(), at=now())
             if record.reply is not None:
                 self._tally.add(record.reply.usage)
         write = CloseCall(

@@ -35,7 +35,8 @@ def a_record(number: int, outcome: Reply | ProviderError | None = None, **fields
     record = replace(record, **fields)
     if outcome is None:
         return record
-    return record.closed(outcome, arrived=2 * number + 1, at=f"close {number}")
+    record.close(outcome, arrived=2 * number + 1, at=f"close {number}")
+    return record
 
 
 def test_every_attempt_is_counted_in_its_state() -> None:

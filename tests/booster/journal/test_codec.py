@@ -80,6 +80,25 @@ def test_the_hash_of_a_request_survives_a_round_through_json_and_another_order_o
     assert codec.request_hash(a_call(request=request)) == codec.request_hash(a_call(request=MappingProxyType(again)))
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "user", "content": "the secret"},
+        {"content": "6 * 7?", "role": "user"},
+        {"role": "user", "content": "6 * 7?", "name": "secret"},
+        {"role": "user", "content": [{"type": "text", "text": "secret"}]},
+        MappingProxyType({"role": "secret", "content": "6 * 7?"}),
+    ],
+)
+def test_the_hash_is_that_of_the_redacted_request_whatever_form_a_message_has(message: Any) -> None:
+    codec = Codec(lambda text: text.replace("secret", "[redacted]"))
+    call = replace(a_call(), messages=(message,))
+
+    hidden = replace(call, messages=tuple(codec.plain(call.messages)))
+
+    assert codec.request_hash(call) == codec.request_hash(hidden) == Codec().request_hash(hidden)
+
+
 def test_the_hash_knows_the_question_and_not_who_asks() -> None:
     codec = Codec()
     one = codec.request_hash(a_call())
