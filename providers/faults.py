@@ -65,12 +65,7 @@ def transport_error(error: BaseException, *, endpoint: Endpoint, model: str) -> 
     Args:
         error: As aiohttp raised it.
     """
-    from aiohttp import (
-        ClientConnectorCertificateError,
-        ClientConnectorError,
-        ClientProxyConnectionError,
-        ClientSSLError,
-    )
+    from aiohttp import ClientConnectorCertificateError, ClientSSLError
 
     fields: dict[str, Any] = {"endpoint": endpoint.url, "model": model, "provider": endpoint.name}
     if isinstance(error, ClientConnectorCertificateError):
@@ -83,13 +78,9 @@ def transport_error(error: BaseException, *, endpoint: Endpoint, model: str) -> 
         )
     if isinstance(error, TimeoutError):
         return TransientError(f"{endpoint.name} did not answer in time at {endpoint.url}", kind="timeout", **fields)
-    reason = error.os_error if isinstance(error, ClientConnectorError) else error
-    detail = str(reason) or type(error).__name__
-    if isinstance(error, ClientProxyConnectionError):
-        detail = f"its proxy {error.host}:{error.port} cannot be reached: {detail}"
     hint = " (TLS; trust comes from the operating system's store)" if isinstance(error, ClientSSLError) else ""
     return TransientError(
-        f"no connection to {endpoint.name} at {endpoint.url}: {detail[:QUOTED]}{hint}",
+        f"no connection to {endpoint.name} at {endpoint.url}: {_detail(error)[:QUOTED]}{hint}",
         kind="connection",
         **fields,
     )
@@ -151,3 +142,17 @@ def _judge(
     if status in (408, 409, 429) or status >= 500:
         return TransientError, f"http_{status}", ""
     return RejectedError, f"http_{status}", ""
+
+
+def _detail(error: BaseException) -> str:
+    """Return what went wrong on the way, without what aiohttp adds: addresses of objects, the password of a proxy."""
+    from aiohttp import ClientConnectorError, ClientHttpProxyError, ClientProxyConnectionError
+
+    if isinstance(error, ClientHttpProxyError):
+        return f"its proxy answered HTTP {error.status} {error.message}"
+    if not isinstance(error, ClientConnectorError):
+        return str(error) or type(error).__name__
+    reason = str(error.os_error) or type(error.os_error).__name__
+    if isinstance(error, ClientProxyConnectionError):
+        return f"its proxy {error.host}:{error.port} cannot be reached: {reason}"
+    return reason

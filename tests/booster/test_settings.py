@@ -67,6 +67,16 @@ def test_with_nothing_given_everything_is_default_and_nothing_is_written(machine
     assert list(machine.cwd.iterdir()) == []
 
 
+def test_who_pays_belongs_to_the_endpoint_of_openai(machine: Machine) -> None:
+    settings = machine.load(
+        OPENAI_API_KEY=KEY, CEREBRAS_API_KEY=KEY, OPENAI_ORG_ID="org-ours", OPENAI_PROJECT_ID="proj-1"
+    )
+
+    openai, cerebras = settings.endpoints["openai"], settings.endpoints["cerebras"]
+    assert (openai.organization, openai.project) == ("org-ours", "proj-1")
+    assert (cerebras.organization, cerebras.project) == (None, None)
+
+
 def test_each_layer_wins_over_the_one_below(machine: Machine) -> None:
     """User's files < working directory < local file < environment; what a layer leaves out stays."""
     machine.config(

@@ -100,6 +100,16 @@ def test_every_default_can_be_replaced() -> None:
     assert only.profile.name == "groq"
 
 
+def test_who_pays_is_known_for_openais_own_host_alone() -> None:
+    account = {"OPENAI_ORG_ID": " org ", "OPENAI_PROJECT_ID": "pro"}
+
+    cerebras, openai = configured_endpoints(KEYS | account)
+    (elsewhere,) = configured_endpoints({"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "https://api.groq.com", **account})
+
+    assert (openai.organization, openai.project) == ("org", "pro")
+    assert [(one.organization, one.project) for one in (cerebras, elsewhere)] == [(None, None)] * 2
+
+
 def test_a_local_server_is_configured_by_its_url_and_comes_last() -> None:
     names = [found.name for found in configured_endpoints({**KEYS, "LOCAL_BASE_URL": "http://localhost:11434"})]
 

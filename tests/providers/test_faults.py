@@ -1,9 +1,11 @@
-"""When to try again, by the server's own words."""
+"""Which error a refusal or a lost connection is, and when to try again, by the server's own words."""
 
 from datetime import UTC, datetime
 from email.utils import format_datetime
 
 import pytest
+from aiohttp import ClientOSError, ClientPayloadError, InvalidURL, ServerDisconnectedError, ServerTimeoutError
+from aiohttp.http_exceptions import ContentEncodingError
 
 from providers.endpoints import endpoint
 from providers.errors import ConfigurationError, TransientError
@@ -70,6 +72,37 @@ def test_the_servers_words_are_repeated_only_in_part() -> None:
     error = status_error(500, "x" * 100_000, {}, endpoint=endpoint("cerebras", key="k"), model="m", now=NOW)
 
     assert len(str(error)) < 6_000
+
+
+def test_a_redirect_names_where_it_leads() -> None:
+    there = endpoint("cerebras", key="k")
+
+    error = status_error(308, "<html>", {"location": "https://h/v2"}, endpoint=there, model="m", now=NOW)
+
+    assert (type(error), error.kind) == (ConfigurationError, "http_308")
+    assert "check CEREBRAS_BASE_URL" in str(error)
+    assert "https://h/v2" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind", "said"),
+    [
+        (ServerTimeoutError("slow"), "timeout", "in time"),
+        (TimeoutError(), "timeout", "in time"),
+        (ServerDisconnectedError(), "connection", "Server disconnected"),
+        (ClientPayloadError("half a reply"), "connection", "half a reply"),
+        (ClientOSError(104, "Connection reset by peer"), "connection", "reset by peer"),
+        (ContentEncodingError("no gzip"), "connection", "no gzip"),
+        (InvalidURL("http://"), "connection", "http://"),
+        (ConnectionResetError(104, "reset"), "connection", "reset"),
+        (ValueError("odd header"), "connection", "odd header"),
+    ],
+)
+def test_whatever_aiohttp_raises_becomes_an_error_of_ours(raised: Exception, kind: str, said: str) -> None:
+    error = transport_error(raised, endpoint=endpoint("cerebras", key="k"), model="m")
+
+    assert (type(error), error.kind, error.provider, error.model) == (TransientError, kind, "cerebras", "m")
+    assert said in str(error)
 
 
 def test_a_causeless_error_is_a_lost_connection() -> None:

@@ -110,6 +110,10 @@ async def test_a_local_server_needs_no_key() -> None:
         (HTML, BadReplyError, "html", None),
         (Answer(body="hello", content_type="text/plain"), BadReplyError, "not_json", None),
         (Answer(body='{"choices": ['), BadReplyError, "broken_json", None),
+        (Answer(body='{"choices": ' + "9" * 5000 + "}"), BadReplyError, "broken_json", None),
+        (Answer(body="[" * 100_000), BadReplyError, "broken_json", None),
+        (Answer(status=301, headers={"Location": "/v2"}), ConfigurationError, "http_301", 301),
+        (Answer(status=304), ConfigurationError, "http_304", 304),
         (Answer(body=""), BadReplyError, "broken_json", None),
         (data([1]), BadReplyError, "not_an_object", None),
         (data({"error": {"message": "provider down", "code": 502}}), BadReplyError, "error_in_200", None),
@@ -324,6 +328,14 @@ async def test_half_a_character_in_the_prompt_is_a_rejection() -> None:
     assert (type(error), error.kind) == (RejectedError, "not_unicode")
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), b"bytes", {1, 2}])
+async def test_what_json_cannot_say_is_a_rejection(value: object) -> None:
+    async with served([completion()]) as (provider, server):
+        error = await failure(provider, call(request={"seed": value}))
+
+    assert (type(error), error.kind, server.seen) == (RejectedError, "not_json", [])
+
+
 async def test_json_under_another_content_type_is_still_read() -> None:
     answer = Answer(body=completion("42").body, content_type="text/plain")
     async with served([answer]) as (provider, _):
@@ -332,8 +344,13 @@ async def test_json_under_another_content_type_is_still_read() -> None:
     assert reply.text == "42"
 
 
-async def test_a_host_that_cannot_be_written_is_a_matter_of_its_setting() -> None:
-    error = await failure(OpenAICompatible(endpoint("local", base_url="http://1.2.3.999")))
+@pytest.mark.parametrize(
+    "host", ["1.2.3.999", "ex ample", "a..b", "a" * 64, "ü" * 70, "h:99999", "h\\x", "\x00h", "xn--zz"]
+)
+async def test_a_host_that_cannot_be_written_is_a_matter_of_its_setting(host: str) -> None:
+    there = Endpoint(name="local", base_url=f"http://{host}/v1", model="m")
+
+    error = await failure(OpenAICompatible(there))
 
     assert (type(error), error.kind) == (ConfigurationError, "base_url")
     assert "LOCAL_BASE_URL" in str(error)
@@ -344,6 +361,10 @@ async def test_closing_twice_does_no_harm() -> None:
         await provider.send(call())
         await provider.aclose()
         await provider.aclose()
+
+
+async def test_a_provider_that_was_never_used_can_be_closed() -> None:
+    await OpenAICompatible(endpoint("cerebras", key=CANARY)).aclose()
 
 
 def test_an_endpoint_does_not_show_its_key() -> None:

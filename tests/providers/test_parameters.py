@@ -1,5 +1,6 @@
 """The body of a request, and what a refusal teaches about it."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.endpoints import GENERIC, PROFILES, Profile
-from providers.parameters import CAPS, refused_parameter, request_body
+from providers.errors import RejectedError
+from providers.parameters import CAPS, encoded, refused_parameter, request_body
 from providers.types import Call
 
 
@@ -113,3 +115,41 @@ def test_without_a_cap_of_ours_the_client_s_goes_out_under_its_own_name(name: st
 
 def test_without_any_cap_none_is_sent() -> None:
     assert request_body(replace(call(), max_tokens=None), "m", GENERIC).keys() == {"model", "messages"}
+
+
+def test_a_body_is_short_json_in_utf_8() -> None:
+    assert (
+        encoded({"messages": [{"content": "á, 中"}], "seed": 1})
+        == '{"messages":[{"content":"á, 中"}],"seed":1}'.encode()
+    )
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner)))
+def test_what_json_can_say_arrives_as_it_was(value: object) -> None:
+    assert json.loads(encoded({"value": value})) == {"value": value}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("-inf"), b"", {1}, object()])
+def test_what_json_cannot_say_is_rejected(value: object) -> None:
+    with pytest.raises(RejectedError) as caught:
+        encoded({"value": value})
+
+    assert caught.value.kind == "not_json"
+
+
+def test_what_holds_itself_is_rejected() -> None:
+    ring: list[object] = []
+    ring.append(ring)
+
+    with pytest.raises(RejectedError) as caught:
+        encoded({"value": ring})
+
+    assert caught.value.kind == "not_json"
+
+
+@pytest.mark.parametrize("text", ["\ud83d", "a\udfff"])
+def test_half_a_character_is_rejected(text: str) -> None:
+    with pytest.raises(RejectedError) as caught:
+        encoded({"value": text})
+
+    assert caught.value.kind == "not_unicode"

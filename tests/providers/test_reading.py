@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.errors import BadReplyError
-from providers.reading import estimated_usage, read_reply, read_usage
+from providers.reading import decoded, estimated_usage, read_reply, read_usage, text_or_json
 from providers.types import Call, Reply, Usage
 
 CALL = Call(role="generate", step_key="k", messages=({"role": "user", "content": "12345678"},))
@@ -196,3 +196,37 @@ def test_any_json_is_a_reply_or_a_bad_reply(data: object) -> None:
         return
 
     assert bool(reply.text.strip()) or reply.problem is not None or bool(reply.tool_calls)
+
+
+@pytest.mark.parametrize(
+    ("content", "content_type", "charset", "data"),
+    [
+        (b'{"a": "\xc3\xa4"}', "application/json", None, {"a": "ä"}),
+        (b'\xef\xbb\xbf{"a": 1}', "application/json", "utf-8", {"a": 1}),
+        ('{"a": "ä"}'.encode("utf-16"), "application/json", None, {"a": "ä"}),
+        (b'{"a": "\xc3\xa4"}', "application/problem+json", "latin-1", {"a": "ä"}),
+        (b"\xe4", "text/plain", "latin-1", "ä"),
+        (b"\xe4", "text/plain", None, "\ufffd"),
+        (b"\xc3\xa4", "text/html", "no-such-charset", "ä"),
+        (b"\xc3\xa4", "text/html", "hex", "ä"),
+        (b"\xc3\xa4", "text/html", "undefined", "ä"),
+        (b"", "application/octet-stream", None, ""),
+    ],
+)
+def test_a_body_is_json_where_the_server_says_so_and_text_elsewhere(
+    content: bytes, content_type: str, charset: str | None, data: object
+) -> None:
+    assert decoded(content, content_type, charset) == data
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'"\xff"', b"[" * 100_000, b"9" * 5000])
+def test_what_is_called_json_and_is_none_is_a_broken_reply(content: bytes) -> None:
+    with pytest.raises(BadReplyError) as caught:
+        decoded(content, "application/json", None)
+
+    assert caught.value.kind == "broken_json"
+
+
+@given(st.binary(), st.sampled_from([None, "utf-8", "utf-7", "utf-16", "idna", "punycode", "rot13"]))
+def test_no_refusal_is_too_odd_to_be_shown(content: bytes, charset: str | None) -> None:
+    text_or_json(content, charset)
