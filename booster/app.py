@@ -9,7 +9,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from booster.answer import summary
 from booster.errors import BusyError, UsageError
@@ -48,6 +48,10 @@ class StepResult:
     """All of them, best first."""
     session: Session
     result: SolveResult
+
+
+MOST_RUNNING: Final = 1000
+"""Running sessions that are looked through for orphaned ones."""
 
 
 class Booster:
@@ -317,7 +321,15 @@ class Booster:
         return session_id in self._runs
 
     async def sessions(self, *, status: str | None = None, limit: int = 50) -> list[dict[str, Any]]:
-        """Return the latest sessions, newest first, as the lists of all doors show them."""
+        """Return the latest sessions, newest first, as the lists of all doors show them.
+
+        Args:
+            status: Only those of this status; `orphaned` = running, and the process that worked on them is gone.
+            limit: How many.
+        """
+        if status == "orphaned":
+            running = await self.sessions(status="running", limit=MOST_RUNNING)
+            return [one for one in running if one.get("orphaned")][:limit]
         return [
             {
                 "sessionId": record.id, "status": record.status, "task": record.task, "createdAt": record.created_at,

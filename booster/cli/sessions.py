@@ -3,7 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -38,7 +38,10 @@ def _with_booster(config: Path | None, secrets: Path | None, work: Callable[[Any
 
 @app.command("list")
 def list_sessions(
-    status: Annotated[str | None, typer.Option(help="Only those with this status.")] = None,
+    status: Annotated[
+        Literal["done", "running", "orphaned", "degraded", "cancelled", "failed"] | None,
+        typer.Option(help="Only those with this status; orphaned = running, but its process is gone."),
+    ] = None,
     limit: Annotated[int, typer.Option(help="How many, newest first.", min=1, max=1000)] = 50,
     as_json: AsJson = False,
     config: ConfigFile = None,

@@ -2,8 +2,10 @@
 
 import asyncio
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -52,32 +54,66 @@ def solve(
     from booster.errors import OutputPathError, UsageError
     from booster.output import refuse_user_file, write_user_file
     from booster.session import Budget
-    from verifier.checks import parse_check_argument
 
     if task == "-":
-        task = sys.stdin.read()
+        task = sys.stdin.read().rstrip("\r\n")
     settings = load_settings(config, secrets)
     given = {"calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost_usd": max_cost}
-    options: dict[str, Any] = {
-        "checks": [parse_check_argument(argument) for argument in check or ()],
-        "budget": Budget(**{name: value for name, value in given.items() if value is not None}),  # type: ignore[arg-type]
-        "config": {
-            name: value
-            for name, value in (("iterations", iterations), ("numCandidates", candidates))
-            if value is not None
-        },
+    with _in_options():
+        budget = Budget(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    named = {"iterations": iterations, "numCandidates": candidates}
+    options = {
+        "checks": _checks(check or ()),
+        "budget": budget,
+        "config": {name: value for name, value in named.items() if value is not None},
     }
     if out is not None:
         try:
             refuse_user_file(out)
         except OutputPathError as error:
             raise UsageError(f"--out: {error}", field="--out") from error
-    with progress(quiet) as listener:
+    with progress(quiet) as listener, _in_options():
         result = run_async(_solve(settings, task, listener, options))
     if out is not None:
         write_user_file(out, result.to_json() if out_format == "json" else result.to_text())
     show_result(result, as_json=as_json)
     raise typer.Exit(exit_code(result))
+
+
+if TYPE_CHECKING:
+    from verifier.types import Check
+
+_OPTIONS = {
+    "budget.calls": "--max-calls", "budget.tokens": "--max-tokens", "budget.seconds": "--max-seconds",
+    "budget.costUsd": "--max-cost", "iterations": "--iterations", "numCandidates": "--candidates", "value": "--check",
+}  # fmt: skip
+"""What the fields of a solve are called here."""
+
+
+@contextmanager
+def _in_options() -> Iterator[None]:
+    """Name the option in the place of the field that a value was given for."""
+    from booster.errors import UsageError
+    from verifier.errors import VerifierError
+
+    try:
+        yield
+    except (UsageError, VerifierError) as error:
+        field, _, said = str(error).partition(": ")
+        if field not in _OPTIONS:
+            raise
+        raise UsageError(f"{_OPTIONS[field]}: {said}", field=_OPTIONS[field]) from error
+
+
+def _checks(given: Sequence[str]) -> "list[Check]":
+    from booster.errors import UsageError
+    from verifier.checks import parse_check_argument
+    from verifier.errors import VerifierError
+
+    try:
+        return [parse_check_argument(argument) for argument in given]
+    except VerifierError as error:
+        raise UsageError(f"--check: {str(error).partition(': ')[2]}", field="--check") from error
 
 
 async def _solve(settings: Any, task: str, listener: Any, options: dict[str, Any]) -> Any:

@@ -40,7 +40,7 @@ class MemoryJournal(BaseJournal):
         return OWNER
 
     def enqueue(self, write: Write) -> asyncio.Future[Any]:
-        """Carry the write out at once."""
+        """Carry the write out at once; whoever waits for it goes on with the next turn of the loop, as after a commit."""
         row = self._sessions.get(write.session_id or "")
         heads = Heads(revisions={namespace: rev for namespace, (rev, _) in self._states.items()})
         if row is not None:
@@ -48,11 +48,9 @@ class MemoryJournal(BaseJournal):
         rows, (outcome,) = plan_all([write], heads)
         self._store(rows, heads)
 
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        if isinstance(outcome, Exception):
-            future.set_exception(outcome)
-        else:
-            future.set_result(outcome)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        loop.call_soon(_settle, future, outcome)
         return future
 
     def _store(self, rows: Rows, heads: Heads) -> None:
@@ -150,3 +148,12 @@ class MemoryJournal(BaseJournal):
         if row is None:
             raise UnknownSession(session_id)
         return row
+
+
+def _settle(future: asyncio.Future[Any], outcome: Any) -> None:
+    if future.done():  # whoever waited has gone
+        return
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)

@@ -26,7 +26,7 @@ DEFAULT_WAIT: Final = 45.0
 Detail = Literal["brief", "full"]
 """`full` adds all candidates and raw prompts and replies."""
 
-SessionStatus = Literal["done", "running", "degraded", "cancelled", "failed"]
+SessionStatus = Literal["done", "running", "orphaned", "degraded", "cancelled", "failed"]
 """Status by which sessions can be listed."""
 
 
@@ -183,7 +183,9 @@ class SessionArguments(Arguments):
 class SessionsArguments(Arguments):
     """Arguments of `sessions`."""
 
-    status: SessionStatus | None = _field("Only these", "done, running, degraded, cancelled or failed")
+    status: SessionStatus | None = _field(
+        "Only these", "done, running, orphaned (running, but its process is gone), degraded, cancelled or failed"
+    )
     limit: Whole = _field(
         "Most sessions to list, 1..200 (default 20)", "a whole number from 1 to 200", 20, ge=1, le=200
     )

@@ -169,6 +169,9 @@ def test_a_killed_solve_is_listed_as_orphaned_until_it_is_resumed_or_cancelled(t
         session_id = kept_session(tmp_path).session_id
 
         (orphan,) = document(booster("sessions", "list", "--json", env=env, cwd=tmp_path))["sessions"]
+        orphans = document(booster("sessions", "list", "--status", "orphaned", "--json", env=env, cwd=tmp_path))[
+            "sessions"
+        ]
         told = booster("sessions", "list", env=env, cwd=tmp_path).stdout
         shown = document(booster("sessions", "show", session_id, "--json", env=env, cwd=tmp_path))
         booster("sessions", "cancel", session_id, env=env, cwd=tmp_path)
@@ -178,6 +181,7 @@ def test_a_killed_solve_is_listed_as_orphaned_until_it_is_resumed_or_cancelled(t
 
     assert (orphan["status"], orphan["active"], orphan["orphaned"]) == ("running", False, True)
     assert "orphaned" in told
+    assert orphans == [orphan]
     assert (shown["status"], shown["orphaned"], shown["stopReason"]) == ("running", True, None)
     assert (given_up["status"], "orphaned" in given_up) == ("cancelled", False)
     assert (resumed["status"], resumed["answer"], resumed["diagnostics"]["lost"]) == ("done", TASK.answer, 1)

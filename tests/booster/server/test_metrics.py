@@ -95,7 +95,7 @@ async def test_the_numbers_are_those_of_the_journal() -> None:
     assert round(of(found, "llm_cost_usd_total")[""], 9) == round(usage["costUsd"], 9) > 0
     assert of(found, "llm_unpriced_calls_total") == {"": 0}
     assert of(found, "llm_latency_seconds_count") == {"": 4}
-    assert of(found, "journal_commit_seconds_count") == {"": 8}
+    assert of(found, "journal_commit_seconds_count") == {"": 4}  # the intents: nobody waits for outcomes
     assert of(found, "solves_total") == {"done": 1, "degraded": 0, "cancelled": 0, "failed": 0}
     assert of(found, "inflight") == {"calls": 0, "solves": 0}
     assert of(found, "replayed_steps_total") == {"": 0}
