@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.table import Bar, Figure, Section
-from booster.journal import Journal, SessionLedger, open_journal
+from booster.journal import Journal, Recorder, SessionLedger, open_journal
 from providers.types import Call, Reply, Usage
 
 WRITERS = (1, 50)
@@ -42,21 +42,26 @@ async def _per_item(journal: Journal, name: str, writers: int, rows: int, write:
     for writer in range(writers):
         record = await journal.create(f"{name}-{writer}", {}, task=name)
         epoch = await journal.take_over(record.id)
-        opened.append((record.id, epoch, await journal.ledger(record, epoch=epoch)))
+        recorder = Recorder(journal, record.id, epoch, last=0)
+        opened.append((recorder, await journal.ledger(record, epoch=epoch, expect=recorder.expect)))
     wall, cpu = time.perf_counter(), time.process_time()
-    await asyncio.gather(*(write(journal, *one, rows) for one in opened))
+    await asyncio.gather(*(write(*one, rows) for one in opened))
     items = writers * rows
     return (time.perf_counter() - wall) / items, (time.process_time() - cpu) / items
 
 
-async def _events(journal: Journal, session_id: str, epoch: int, _: SessionLedger, rows: int) -> None:
+async def _events(recorder: Recorder, _: SessionLedger, rows: int) -> None:
+    """Hand events over as a solve does, and wait for all of them."""
     for number in range(rows):
-        await journal.append(session_id, epoch, [("reported", {"decisionId": str(number), "outcome": _TEXT})])
+        recorder.add([("reported", {"decisionId": str(number), "outcome": _TEXT})], status="running", seconds=0.0)
+    await recorder.settled()
 
 
-async def _calls(_: Journal, __: str, ___: int, ledger: SessionLedger, rows: int) -> None:
+async def _calls(recorder: Recorder, ledger: SessionLedger, rows: int) -> None:
+    """Wait for each intent, as a solve does, and for the outcomes in the end."""
     messages = ({"role": "user", "content": _TEXT},)
     usage = Usage(prompt_tokens=200, completion_tokens=150)
     for number in range(rows):
         ticket = await ledger.open(Call(role="generate", step_key=f"it{number}/answer1", messages=messages))
-        await ledger.close(ticket, Reply(text=_TEXT, model="m", provider="local", source="simulated", usage=usage))
+        ledger.close(ticket, Reply(text=_TEXT, model="m", provider="local", source="simulated", usage=usage))
+    await recorder.settled()

@@ -18,6 +18,8 @@ from verifier.types import Candidate, Check, CheckResult, Score
 Mode = Literal["system1", "system2"]
 Granularity = Literal["step", "answer"]
 Status = Literal["done", "running", "continue", "degraded", "cancelled", "failed"]
+ListedStatus = Literal["done", "running", "orphaned", "degraded", "cancelled", "failed"]
+"""By which sessions can be listed; `orphaned` = running, but its process is gone."""
 AnswerStatus = Literal["verified", "agreed", "judged", "unverified", "none"]
 Origin = Literal["sample", "strong", "chosen", "step", "final"]
 """Of an answer: a whole-answer sample; the strong model's after cheap samples; the program that was chosen

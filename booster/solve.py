@@ -131,7 +131,7 @@ async def finalize(session: Session, reason: StopReason, parts: Parts) -> Sessio
     # Before the session ends: one that has ended is resumed by nobody, and what it taught would be lost with the process.
     learnt = await parts.judgement.save()
     if reason not in ("cancelled", "error"):
-        parts.memory.learn(last)
+        parts.memory.learn(last)  # written with the end, or right after it
     return await parts.record(session, *learnt, ("concluded", encode(conclusion)))
 
 

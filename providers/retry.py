@@ -175,10 +175,7 @@ class _Course:
         slots = self._provider.slots
         if slots is None:
             return await self._at_its_place()
-        try:
-            await self._entered(slots)
-        except TransientError as error:
-            return error, False
+        await self._entered(slots)
         try:
             return await self._at_its_place()
         finally:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -20,6 +20,7 @@ from booster.cli.shared import (
     show_result,
 )
 from booster.redact import printable
+from booster.session import ListedStatus
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -39,7 +40,7 @@ def _with_booster(config: Path | None, secrets: Path | None, work: Callable[[Any
 @app.command("list")
 def list_sessions(
     status: Annotated[
-        Literal["done", "running", "orphaned", "degraded", "cancelled", "failed"] | None,
+        ListedStatus | None,
         typer.Option(help="Only those with this status; orphaned = running, but its process is gone."),
     ] = None,
     limit: Annotated[int, typer.Option(help="How many, newest first.", min=1, max=1000)] = 50,

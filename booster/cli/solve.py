@@ -21,6 +21,9 @@ from booster.cli.shared import (
     show_result,
 )
 
+if TYPE_CHECKING:
+    from verifier.types import Check
+
 
 def solve(
     task: Annotated[str, typer.Argument(help="The task; - reads it from stdin.")],
@@ -79,9 +82,6 @@ def solve(
     show_result(result, as_json=as_json)
     raise typer.Exit(exit_code(result))
 
-
-if TYPE_CHECKING:
-    from verifier.types import Check
 
 _OPTIONS = {
     "budget.calls": "--max-calls", "budget.tokens": "--max-tokens", "budget.seconds": "--max-seconds",

@@ -19,6 +19,9 @@ from booster.journal.writes import HEAD, Head, Heads, Row, Rows, Write, plan_all
 
 _BEGIN = "BEGIN IMMEDIATE"
 
+_PRIMARY = 0xFF
+"""Bits of an error code that say what it is; those above say which kind, such as busy with recovery."""
+
 
 class Batch:
     """The frequent writes in the words of one database.
@@ -56,7 +59,7 @@ class Batch:
             try:
                 cursor.execute(_BEGIN)
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                if error.sqlite_errorcode & _PRIMARY != sqlite3.SQLITE_BUSY:
                     raise
                 return False
             finally:

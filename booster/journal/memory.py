@@ -42,9 +42,12 @@ class MemoryJournal(BaseJournal):
     def enqueue(self, write: Write) -> asyncio.Future[Any]:
         """Carry the write out at once; whoever waits for it goes on with the next turn of the loop, as after a commit."""
         row = self._sessions.get(write.session_id or "")
-        heads = Heads(revisions={namespace: rev for namespace, (rev, _) in self._states.items()})
+        state = self._states.get(write.namespace or "")
+        heads = Heads()
         if row is not None:
             heads.sessions[row["id"]] = Head(**{name: row[name] for name in HEAD})
+        if state is not None:
+            heads.revisions[write.namespace or ""], _ = state
         rows, (outcome,) = plan_all([write], heads)
         self._store(rows, heads)
 
@@ -65,8 +68,10 @@ class MemoryJournal(BaseJournal):
             self._calls[row["key_session"]][row["key_step"], row["key_attempt"]].update(outcome)
         for row in rows.withdrawn:
             self._calls[row["key_session"]].pop((row["key_step"], row["key_attempt"]), None)
-        for row in (*rows.states, *rows.replaced):
+        for row in rows.states:
             self._states[row["namespace"]] = row["rev"], row["state"]
+        for row in rows.replaced:
+            self._states[row["key_namespace"]] = row["rev"], row["state"]
         for head in heads.sessions.values():
             changed = {"status": head.status, "last_seq": head.last_seq, "seconds": head.seconds, "owner": head.owner}
             self._sessions[head.id].update(changed, updated_at=head.updated_at)

@@ -110,22 +110,23 @@ _OUTCOME = ("state", "arrived", "closed_at", "reply", "error", "usage", "cost_mi
 
 
 def select_heads(count: int) -> Select[Any]:
-    """Return the query for the heads of so many sessions, with the parameters `id0`, `id1`, ...
+    """Return the query for the heads of so many sessions; see `_locked`."""
+    return _locked(sessions.c.id, [sessions.c[name] for name in HEAD], count)
+
+
+def select_revisions(count: int) -> Select[Any]:
+    """Return the query for the revisions of so many states; see `_locked`."""
+    return _locked(scheduler_state.c.namespace, [scheduler_state.c.namespace, scheduler_state.c.rev], count)
+
+
+def _locked(key: Column[str], columns: Sequence[Column[Any]], count: int) -> Select[Any]:
+    """Return the query for the rows of so many keys, with the parameters `id0`, `id1`, ...
 
     Rows are locked in one order, so that two processes on PostgreSQL cannot wait for each other; SQLite has locked the
     whole file at BEGIN IMMEDIATE and ignores it.
     """
     wanted = [bindparam(f"id{place}", type_=String) for place in range(count)]
-    heads = select(*(sessions.c[name] for name in HEAD)).where(sessions.c.id.in_(wanted))
-    return heads.order_by(sessions.c.id).with_for_update()
-
-
-def select_revisions(count: int) -> Select[Any]:
-    """Return the query for the revisions of so many states, with the parameters `id0`, `id1`, ...; locked as heads are."""
-    wanted = [bindparam(f"id{place}", type_=String) for place in range(count)]
-    known = scheduler_state.c.namespace
-    revisions = select(known, scheduler_state.c.rev).where(known.in_(wanted))
-    return revisions.order_by(known).with_for_update()
+    return select(*columns).where(key.in_(wanted)).order_by(key).with_for_update()
 
 
 UPDATE_HEAD = (
@@ -147,7 +148,7 @@ INSERT_STATE = insert(scheduler_state)
 UPDATE_STATE = (
     update(scheduler_state)
     .where(scheduler_state.c.namespace == bindparam("key_namespace"))
-    .values({name: bindparam(name) for name in ("namespace", "rev", "state")})
+    .values({name: bindparam(name) for name in ("rev", "state")})
 )
 
 Migration = Callable[[Connection], None]

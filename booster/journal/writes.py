@@ -1,13 +1,14 @@
 """The frequent writes: a session, its events, the intents and outcomes of its paid calls, and what solves teach.
 
 Each says what it wants and checks its right to it against the session's head, or the state's revision, read in the same
-transaction: this is the epoch fence, and the compare-and-swap. Many of them share one transaction; one that is refused costs the others nothing, because it is
+transaction: this is the epoch fence, and the compare-and-swap. Many share one transaction; one that is refused costs the
+others nothing, because it is
 refused before anything is written. Storage carries out the resulting `Rows`.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from booster.journal.errors import JournalError, SessionTaken, UnknownSession, state_conflict
 from providers.errors import CallCancelled
@@ -102,13 +103,19 @@ class Write(Protocol):
         """Check the right to write, add the rows and return the result; a refusal is raised before any row is added."""
 
 
+class _OfSession:
+    """Is about a session and no state."""
+
+    __slots__ = ()
+    namespace: ClassVar[None] = None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CreateSession:
+class CreateSession(_OfSession):
     """Add a session; what follows in the same transaction finds it."""
 
     row: Row
     """Every column."""
-    namespace: None = None
 
     @property
     def session_id(self) -> str:
@@ -128,12 +135,11 @@ class CreateSession:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ReleaseSession:
+class ReleaseSession(_OfSession):
     """Record that nobody works on a session, unless it was taken over meanwhile."""
 
     session_id: str
     epoch: int
-    namespace: None = None
 
     def plan(self, heads: Heads, rows: Rows) -> None:
         """Take the owner's name away; a session that was deleted needs nothing."""
@@ -143,7 +149,7 @@ class ReleaseSession:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AppendEvents:
+class AppendEvents(_OfSession):
     """Add events and set what comes with them; the result is the sequence number of the first."""
 
     session_id: str
@@ -155,7 +161,6 @@ class AppendEvents:
     seconds: float | None = None
     after: int | None = None
     """Number of the event that these follow; None = whichever is the last."""
-    namespace: None = None
 
     def plan(self, heads: Heads, rows: Rows) -> int:
         """Give the events the next sequence numbers.
@@ -179,14 +184,13 @@ class AppendEvents:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OpenCall:
+class OpenCall(_OfSession):
     """Record the intent to pay."""
 
     session_id: str
     epoch: int
     row: Row
     seconds: float
-    namespace: None = None
 
     def plan(self, heads: Heads, rows: Rows) -> None:
         """Refuse a zombie and a cancelled session before they pay.
@@ -203,7 +207,7 @@ class OpenCall:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CloseCall:
+class CloseCall(_OfSession):
     """Record how an attempt ended."""
 
     session_id: str
@@ -212,7 +216,6 @@ class CloseCall:
     attempt: int
     row: Row
     seconds: float
-    namespace: None = None
 
     def plan(self, heads: Heads, rows: Rows) -> None:
         """Update the intent's row."""
@@ -224,14 +227,13 @@ class CloseCall:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class WithdrawCall:
+class WithdrawCall(_OfSession):
     """Take an intent back whose caller went away before anything was sent."""
 
     session_id: str
     epoch: int
     step_key: str
     attempt: int
-    namespace: None = None
 
     def plan(self, heads: Heads, rows: Rows) -> None:
         """Remove the intent's row."""
@@ -249,7 +251,7 @@ class SaveState:
     """None = there was none."""
     state: str
     """JSON text."""
-    session_id: None = None
+    session_id: ClassVar[None] = None
 
     def plan(self, heads: Heads, rows: Rows) -> int:
         """Compare and swap.
@@ -260,11 +262,11 @@ class SaveState:
         if heads.revisions.get(self.namespace) != self.rev:
             raise state_conflict(self.namespace, self.rev)
         rev = heads.revisions[self.namespace] = (self.rev or 0) + 1
-        row = {"namespace": self.namespace, "rev": rev, "state": self.state}
+        kept = {"rev": rev, "state": self.state}
         if self.rev is None:
-            rows.states.append(row)
+            rows.states.append({"namespace": self.namespace, **kept})
         else:
-            rows.replaced.append({"key_namespace": self.namespace, **row})
+            rows.replaced.append({"key_namespace": self.namespace, **kept})
         return rev
 
 

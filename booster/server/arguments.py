@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field
 from booster.errors import UsageError
 from booster.options import Flag, Options, Real, Whole, read_structure
 from booster.output import OutputFormat
-from booster.session import Budget
+from booster.session import Budget, ListedStatus
 from providers.caller import caller_proposals
 from verifier.checks import parse_check, parse_checks
 from verifier.errors import CheckError
@@ -26,7 +26,6 @@ DEFAULT_WAIT: Final = 45.0
 Detail = Literal["brief", "full"]
 """`full` adds all candidates and raw prompts and replies."""
 
-SessionStatus = Literal["done", "running", "orphaned", "degraded", "cancelled", "failed"]
 """Status by which sessions can be listed."""
 
 
@@ -183,7 +182,7 @@ class SessionArguments(Arguments):
 class SessionsArguments(Arguments):
     """Arguments of `sessions`."""
 
-    status: SessionStatus | None = _field(
+    status: ListedStatus | None = _field(
         "Only these", "done, running, orphaned (running, but its process is gone), degraded, cancelled or failed"
     )
     limit: Whole = _field(

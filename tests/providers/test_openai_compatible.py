@@ -362,9 +362,15 @@ async def test_closing_twice_does_no_harm() -> None:
         await provider.aclose()
         await provider.aclose()
 
+        assert (await provider.send(call())).text == "fine"  # over new connections
+
 
 async def test_a_provider_that_was_never_used_can_be_closed() -> None:
-    await OpenAICompatible(endpoint("cerebras", key=CANARY)).aclose()
+    async with served([completion()]) as (provider, server):
+        await provider.aclose()
+
+        assert server.seen == []
+        assert (await provider.send(call())).text == "fine"
 
 
 def test_an_endpoint_does_not_show_its_key() -> None:

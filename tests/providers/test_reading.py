@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.errors import BadReplyError
-from providers.reading import decoded, estimated_usage, read_reply, read_usage, text_or_json
+from providers.faults import said_by_server
+from providers.reading import QUOTED, decoded, estimated_usage, read_reply, read_usage, text_or_json
 from providers.types import Call, Reply, Usage
 
 CALL = Call(role="generate", step_key="k", messages=({"role": "user", "content": "12345678"},))
@@ -229,4 +230,7 @@ def test_what_is_called_json_and_is_none_is_a_broken_reply(content: bytes) -> No
 
 @given(st.binary(), st.sampled_from([None, "utf-8", "utf-7", "utf-16", "idna", "punycode", "rot13"]))
 def test_no_refusal_is_too_odd_to_be_shown(content: bytes, charset: str | None) -> None:
-    text_or_json(content, charset)
+    message, codes = said_by_server(text_or_json(content, charset))
+
+    assert len(message) <= QUOTED
+    assert {code.lower() for code in codes} == codes

@@ -390,3 +390,24 @@ def test_every_statement_has_a_form_for_postgresql() -> None:
 
     assert statements[0].endswith("FOR UPDATE")
     assert not [table for table in tables if "SERIAL" in table]
+
+
+async def test_a_write_waits_for_another_process_and_the_loop_does_not(sqlite_url: str) -> None:
+    async with open_journal(sqlite_url) as journal:
+        epoch, ledger = await started(journal)
+        other = sqlite3.connect(str(parse_url(sqlite_url).database), isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+
+        opening = asyncio.create_task(ledger.open(a_call()))
+        saving = asyncio.create_task(journal.save_state("answers/a", None, {"n": 1}))
+        for _ in range(20):  # as long as the lock is held nothing is written, and nothing stands still
+            await asyncio.sleep(0.01)
+        assert not opening.done()
+        assert not saving.done()
+        other.execute("COMMIT")
+        other.close()
+
+        assert (await opening).attempt == 1
+        assert await saving == 1
+        await journal.append("ses_a", epoch, [("a", {})])
+        assert [event.type for event in await journal.events_after("ses_a", 0)] == ["a"]
