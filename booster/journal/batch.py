@@ -32,6 +32,8 @@ class Batch:
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
+        self._patience = BUSY_SECONDS
+        """Seconds that SQLite has been told to wait for other processes."""
         self._compiled = cache(lambda statement: _Compiled(statement, dialect))
         self._heads = cache(lambda count: _Compiled(schema.select_heads(count), dialect))
         self._revisions = cache(lambda count: _Compiled(schema.select_revisions(count), dialect))
@@ -54,20 +56,26 @@ class Batch:
 
     def begin_at_once(self, connection: Connection) -> bool:
         """Begin a transaction on SQLite, unless another process writes just now: then return False, and `begin` waits."""
+        self.be_patient(connection, 0)
         with self._cursor(connection) as cursor:
-            cursor.execute("PRAGMA busy_timeout=0")
             try:
                 cursor.execute(_BEGIN)
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & _PRIMARY != sqlite3.SQLITE_BUSY:
                     raise
                 return False
-            finally:
-                cursor.execute(f"PRAGMA busy_timeout={1000 * BUSY_SECONDS}")
         return True
+
+    def be_patient(self, connection: Connection, seconds: int) -> None:
+        """Set how long SQLite waits for another process that writes, unless it is set so already."""
+        if self.at_hand and seconds != self._patience:
+            with self._cursor(connection) as cursor:
+                cursor.execute(f"PRAGMA busy_timeout={1000 * seconds}")
+            self._patience = seconds
 
     def begin(self, connection: Connection) -> None:
         """Begin a transaction."""
+        self.be_patient(connection, BUSY_SECONDS)
         with self._cursor(connection) as cursor:
             if self._dialect.name == "sqlite":  # the others begin by themselves
                 cursor.execute(_BEGIN)
@@ -84,6 +92,11 @@ class Batch:
         """Make it durable."""
         with self._cursor(connection):
             connection.connection.commit()
+
+    def checkpoint(self, connection: Connection) -> None:
+        """Move what SQLite's log holds into the database, as far as nobody reads it, so that the log begins anew."""
+        with self._cursor(connection) as cursor:
+            cursor.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def _read_heads(self, cursor: Any, writes: Sequence[Write]) -> Heads:
         """Return what the writes are about and keep others from changing it until the transaction ends."""

@@ -104,10 +104,15 @@ def open_engine(url: URL) -> Engine:
 
 
 def _configure(dbapi: Any, _record: object) -> None:
-    """Set a new SQLite connection up: our own BEGIN, and a commit that survives a power cut."""
+    """Set a new SQLite connection up: our own BEGIN, a commit that survives a power cut, the log in the writer's care."""
     dbapi.isolation_level = None
     cursor = dbapi.cursor()
-    for pragma in (f"busy_timeout={BUSY_SECONDS * 1000}", "synchronous=FULL", "foreign_keys=ON"):
+    for pragma in (
+        f"busy_timeout={BUSY_SECONDS * 1000}",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "wal_autocheckpoint=0",
+    ):
         cursor.execute(f"PRAGMA {pragma}")
     _enter_wal(cursor)
     cursor.close()

@@ -16,6 +16,7 @@ from booster.journal.codec import Redact, identity, now
 from booster.journal.engine import READERS, explained, open_engine, parse_url
 from booster.journal.errors import JournalError, SessionBusy, UnknownSession
 from booster.journal.owner import Owner
+from booster.journal.pace import Pace
 from booster.journal.schema import calls, clients, events, scheduler_state, sessions
 from booster.journal.types import Event, SessionRecord
 from booster.journal.writer import Writer
@@ -62,7 +63,7 @@ class SqlJournal(BaseJournal):
                 stack.callback(engine.dispose)
                 connection = await loop.run_in_executor(thread, _connect, engine)
             stack.callback(connection.close)
-            writer = Writer(connection, thread, parsed)
+            writer = Writer(connection, thread, parsed, Pace())
             writer.start()
             try:
                 yield cls(engine, parsed, writer, readers, owner, redact)

@@ -1,8 +1,9 @@
 """The one task that writes: frequent writes share a transaction, and everyone waits for the commit of their own.
 
-What may block runs in a thread of its own. On a database server that is the whole transaction, in one visit. SQLite's
-statements work on memory, and each would wait there for the interpreter, milliseconds while the event loop is busy:
-they run where they stand, and the thread is left the commit, and the wait for another process that writes.
+On a database server a whole transaction runs in a thread of its own, in one visit. SQLite's statements work on memory, and
+each would wait there for the interpreter, milliseconds while the event loop is busy: they run where they stand, and so does
+the commit while the disk is quick (`booster.journal.pace`). The thread is left what may take its time: the commit on a disk
+that is not, the wait for another process that writes, and tidying up the log.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -17,8 +19,9 @@ from sqlalchemy import URL, Connection
 from sqlalchemy.exc import OperationalError
 
 from booster.journal.batch import Batch
-from booster.journal.engine import explained
+from booster.journal.engine import BUSY_SECONDS, explained
 from booster.journal.errors import JournalError
+from booster.journal.pace import Pace
 from booster.journal.writes import AppendEvents, CloseCall, Write
 
 T = TypeVar("T")
@@ -37,6 +40,9 @@ COMPANY = 16
 
 PATIENCE = 0.005
 """Seconds that events and outcomes of calls may wait for company: nobody waits for them, but for what follows them."""
+
+CHECKPOINT_COMMITS = 32
+"""Commits after which SQLite's log is moved into the database: a megabyte or so under load."""
 
 _PATIENT = (AppendEvents, CloseCall)
 
@@ -62,9 +68,16 @@ class _Queued:
 
 
 class Writer:
-    """Owns the writing connection and its thread from `start` to `stop`."""
+    """Owns the writing connection and its thread from `start` to `stop`.
 
-    def __init__(self, connection: Connection, thread: Executor, url: URL) -> None:
+    Args:
+        connection: For writing, and nobody else's.
+        thread: With one worker.
+        url: Of the database, for messages.
+        pace: What is known of the disk.
+    """
+
+    def __init__(self, connection: Connection, thread: Executor, url: URL, pace: Pace) -> None:
         self._connection = connection
         self._batch = Batch(connection.dialect)
         self._thread = thread
@@ -75,6 +88,9 @@ class Writer:
         self._timer: asyncio.TimerHandle | None = None
         self._stopping = False
         self._task: asyncio.Task[None] | None = None
+        self._pace = pace
+        self._commits = 0
+        """Since the log was last moved into the database."""
 
     def start(self) -> None:
         """Begin to write."""
@@ -140,6 +156,7 @@ class Writer:
                 else:
                     batch.append(queued)
             await self._commit(batch)
+            await self._tidy_up()
 
     async def _let_gather(self) -> None:
         """Let those who are about to write do so: turns of the event loop are far cheaper than a commit."""
@@ -163,9 +180,13 @@ class Writer:
         return taken
 
     async def _work(self, queued: _Queued, work: Work) -> None:
+        def patiently(connection: Connection) -> Any:
+            self._batch.be_patient(connection, BUSY_SECONDS)
+            return work(connection)
+
         outcome: Any
         try:
-            outcome = await self._in_thread(work)
+            outcome = await self._in_thread(patiently)
         except Exception as error:  # whatever it is belongs to the waiter; the writer lives on
             outcome = error
         queued.settle(outcome)
@@ -189,7 +210,7 @@ class Writer:
             queued.settle(outcome)
 
     async def _carried_out(self, writes: Sequence[Write]) -> list[Any]:
-        """Write and commit. Where statements only work on memory, the thread is left what may block: the disk, and locks."""
+        """Write and commit."""
         if not self._batch.at_hand:
             return list(await self._in_thread(lambda connection: self._batch.carry_out(connection, writes)))
         with explained(self._url):
@@ -198,8 +219,26 @@ class Writer:
             await self._in_thread(self._batch.begin)
         with explained(self._url):
             outcomes = self._batch.write(self._connection, writes)
-        await self._in_thread(self._batch.commit)
+        await self._make_durable()
         return outcomes
+
+    async def _make_durable(self) -> None:
+        self._commits += 1
+        began = time.monotonic()
+        if not self._pace.is_quick(began):
+            await self._in_thread(self._batch.commit)
+            return
+        with explained(self._url):
+            self._batch.commit(self._connection)
+        ended = time.monotonic()
+        self._pace.took(ended - began, ended)
+
+    async def _tidy_up(self) -> None:
+        """Keep SQLite's log short. What a commit wrote is safe in it, whatever becomes of this."""
+        if self._commits >= CHECKPOINT_COMMITS:
+            self._commits = 0
+            with suppress(JournalError):
+                await self._in_thread(self._batch.checkpoint)
 
     async def _in_thread(self, work: Work) -> Any:
         with explained(self._url):

@@ -6,7 +6,10 @@ import random
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, create_engine, make_url, text
@@ -15,6 +18,8 @@ from sqlalchemy.schema import CreateTable
 
 from booster.journal import JournalError, open_journal, schema
 from booster.journal.engine import explain, open_engine, parse_url, place
+from booster.journal.pace import Pace
+from booster.journal.writer import Writer
 from tests.booster.journal.journal_samples import a_call, a_reply, pay, resumed, started
 
 ROOT = Path(__file__).parents[3]
@@ -85,6 +90,44 @@ async def test_a_commit_is_in_the_file_and_survives_a_power_cut(sqlite_url: str)
 
     assert (mode, rows) == (("wal",), (1,))
     assert pragmas == [2, 30_000, 1]
+
+
+async def test_the_log_is_moved_into_the_database_before_it_grows_long(sqlite_url: str) -> None:
+    """No commit does so on the way: it would keep the event loop."""
+    async with open_journal(sqlite_url) as journal:
+        epoch, _ = await started(journal)
+        for _ in range(150):
+            await journal.append("ses_a", epoch, [("a", {"text": "x" * 50_000})])
+
+        log = Path(f"{file_of(sqlite_url)}-wal")
+        assert log.stat().st_size < 4_000_000
+        assert file_of(sqlite_url).stat().st_size > 4_000_000
+        assert len((await journal.load("ses_a")).events) == 150
+
+
+@pytest.mark.parametrize("disk", ["quick", "slow"])
+async def test_a_commit_keeps_the_loop_only_while_the_disk_is_quick(sqlite_url: str, disk: str) -> None:
+    places: set[str] = set()
+
+    def watch(connection: Connection) -> None:
+        driver: Any = connection.connection
+        driver.set_trace_callback(
+            lambda said: places.add(threading.current_thread().name) if said.startswith("COMMIT") else None
+        )
+
+    async with open_journal(sqlite_url) as journal:
+        epoch, ledger = await started(journal)
+        writer: Writer = journal._writer  # type: ignore[attr-defined]  # a slow disk is not to be had on request
+        await writer.alone(watch)
+        writer._pace = Pace()
+        writer._pace.took(1.0 if disk == "slow" else 0.0, time.monotonic() + 3600)
+        for kind in "abc":
+            await journal.append("ses_a", epoch, [(kind, {})])
+        await pay(ledger, a_call())
+
+        assert [event.type for event in await journal.events_after("ses_a", 0)] == ["a", "b", "c"]
+    assert (threading.current_thread().name in places) == (disk == "quick")
+    assert places
 
 
 async def test_nothing_of_a_deleted_session_is_left_in_any_file(sqlite_url: str) -> None:
