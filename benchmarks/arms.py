@@ -19,6 +19,7 @@ from benchmarks.table import Bar, Figure
 from benchmarks.timing import Arm, Samples
 from booster.app import Booster
 from booster.config import Config
+from booster.process import settle_memory
 from booster.prompts import answer_messages
 from booster.session import Problem
 from providers.endpoints import Endpoint
@@ -62,6 +63,7 @@ async def opened_arms(base_url: str, home: Path, options: dict[str, Any] | None 
         ]
         chosen = options if options is not None else BEST_OF_FOUR
         judged = chosen.get("select") == "judge"
+        settle_memory()  # as the servers do
         endpoint = Endpoint(name="local", base_url=base_url, model=SIMULATED)
         at_once = simulated_settings(base_url).max_concurrency
         provider = OpenAICompatible(endpoint, concurrency=at_once)

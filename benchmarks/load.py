@@ -31,6 +31,7 @@ from benchmarks.model_process import model_process
 from benchmarks.table import Bar, Figure, Section, machine, rendered
 from benchmarks.timing import Arm, Samples, in_turn, peak_memory, under_load
 from booster.app import Booster
+from booster.process import settle_memory
 from providers.simulated import demo_tasks
 
 LATENCY = 0.05
@@ -138,6 +139,7 @@ async def many_at_once(sizes: Sizes) -> Section:
     """Measure very many solves in one process at the same time: what each costs, and that none is lost."""
     tasks = [task.task for task in demo_tasks(60)]
     async with model_process("--latency", str(LATENCY)) as url, _opened(url) as booster:
+        settle_memory()
         await booster.solve(tasks[0], **BEST_OF_FOUR_JUDGED)
         before, cpu, wall = _resident(), time.process_time(), time.perf_counter()
         jobs = [booster.solve(tasks[n % len(tasks)], **BEST_OF_FOUR_JUDGED) for n in range(sizes.concurrent)]

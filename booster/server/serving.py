@@ -15,6 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from booster.app import Booster
 from booster.errors import BoosterError, UsageError
+from booster.process import settle_memory
 from booster.redact import Redactor
 from booster.server.answer import carried
 from booster.server.auth import Access, Token, load_token
@@ -86,6 +87,7 @@ async def serve_http(
                 profile=tools,
                 output_root=settings.output_root,
             )
+            settle_memory()
             sys.stderr.write(greeting(listener, host, token, access) + "\n")
             sys.stderr.flush()
             await _serve(app, listener, booster, signals)

@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 
 from booster.app import Booster
+from booster.process import settle_memory
 from booster.redact import Redactor
 from booster.server.logs import configure_logs
 from booster.server.mcp import Profile, build_server
@@ -30,6 +31,7 @@ async def serve_stdio(settings: Settings, tools: Profile = "core") -> None:
     configure_logs(Redactor(settings.secrets), level=settings.log_level)
     async with exporting() as export, Booster.open(settings) as booster:
         server = build_server(booster, output_root=settings.output_root or Path.cwd(), profile=tools)
+        settle_memory()
         async with anyio.create_task_group() as group:
             group.start_soon(_end_on_signal, booster, export)
             await server.run_stdio_async()
