@@ -116,9 +116,9 @@ async def _side_by_side(
 
     async def one(number: int) -> Landed:
         landed = await sample(session, _call(session, opened, parts, number), parts, "sample")
-        if judging is None or session.config.select != "judge" or landed.candidate is None:
-            return landed
-        return replace(landed, answer=await judging.score(landed.answer, landed.candidate))
+        if judging is not None and session.config.select == "judge" and landed.candidate is not None:
+            await judging.score(landed.answer, landed.candidate)
+        return landed
 
     landed, failures = await any_of([one(number) for number in range(1, count + 1)], parts)
     draw = _draw("at_once", landed, cap=count, stopped="" if landed else "failed")

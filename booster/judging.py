@@ -60,28 +60,28 @@ class Judging:
         """Name under which the judge's weight is kept."""
         return f"judge:{(self.judge and self.judge.model) or ''}"
 
-    async def score(self, answer: PooledAnswer, candidate: Candidate) -> PooledAnswer:
-        """Ask for a score of one answer as it lands.
+    async def score(self, answer: PooledAnswer, candidate: Candidate) -> None:
+        """Ask for a score of one answer as it lands, and keep it for `weigh`.
 
         One that failed a check needs none; it is asked for only while outcomes still have to teach the judge's weight.
         """
         taught = self.parts.memory.state.weight(self.scorer).outcomes >= OPINION_OUTCOMES
         if self.judge is None or (candidate.failed_checks and taught):
-            return answer
+            return
         asked = self.judge.score(self.matter, _shown(candidate), step_key=f"{answer.key}/judge")
         opinion = await unless_withdrawn(asked)
         if opinion is None or opinion.value is None:
             self.failures.append(opinion.reason if opinion else LATE)
         else:
             self.scores[answer.key] = opinion.value
-        return answer
 
     async def weigh(self, attempt: Attempt) -> Attempt:
         """Return the attempt with all that the sum wants to know beside its answers."""
         temperature = temperature_of(self.session.problem.request)
-        attempt = replace(
-            attempt, answers=tuple(replace(answer, temperature=temperature) for answer in attempt.answers)
-        )
+        if temperature is not None:
+            attempt = replace(
+                attempt, answers=tuple(replace(answer, temperature=temperature) for answer in attempt.answers)
+            )
         attempt = self._rewarded(attempt)
         if self.judge is None:
             return attempt
@@ -101,7 +101,7 @@ class Judging:
         opinions = {
             key: {"z": value, "weight": weight, "score": scores[key]} for key, value in zip(scores, z, strict=True)
         }
-        answers = tuple(_with_opinion(answer, "process", opinions.get(answer.key)) for answer in attempt.answers)
+        answers = tuple(replace(answer, opinions=_joined(answer, "process", opinions)) for answer in attempt.answers)
         report: dict[str, Any] = {"scorer": reward.scorer, "model": reward.model, "scored": len(scores)}
         failures = {one.key: reward.failures[one.key] for one in attempt.answers if one.key in reward.failures}
         if failures:
@@ -162,7 +162,7 @@ class Judging:
         weight = self.parts.memory.state.weight(self.scorer).b
         weighed = {key: {**opinion, "weight": weight} for key, opinion in opinions.items()}
         answers = tuple(
-            replace(_with_opinion(answer, "judge", weighed.get(answer.key)), confirmed=answer.key in confirmed)
+            replace(answer, opinions=_joined(answer, "judge", weighed), confirmed=answer.key in confirmed)
             for answer in attempt.answers
         )
         model = self.judge.model if self.judge else None
@@ -180,8 +180,11 @@ def temperature_of(request: Mapping[str, Any]) -> float | None:
     return None if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
 
 
-def _with_opinion(answer: PooledAnswer, kind: str, opinion: Mapping[str, float] | None) -> PooledAnswer:
-    return answer if opinion is None else replace(answer, opinions={**answer.opinions, kind: opinion})
+def _joined(
+    answer: PooledAnswer, kind: str, said: Mapping[str, Mapping[str, float]]
+) -> Mapping[str, Mapping[str, float]]:
+    """Return the opinions of an answer with what a scorer of this kind said of it, if anything."""
+    return {**answer.opinions, kind: said[answer.key]} if answer.key in said else answer.opinions
 
 
 def _drawn(attempt: Attempt) -> Draw:

@@ -17,30 +17,32 @@ REDACTED: Final = "[redacted]"
 MIN_SECRET_CHARS: Final = 6
 """Shorter values are not hidden: they occur in ordinary text, and hiding them would give them away."""
 
-_SHAPES: Final = tuple(
-    (hint, re.compile(pattern))
-    for hints, pattern in (
-        (("sk-",), r"(?<![A-Za-z0-9_-])c?sk-(?=[A-Za-z_-]{0,200}[0-9])[A-Za-z0-9_-]{16,}"),
-        (("xai-",), r"(?<![A-Za-z0-9_-])xai-(?=[A-Za-z]{0,200}[0-9])[A-Za-z0-9]{20,}"),
-        (("gsk_", "hf_"), r"(?<![A-Za-z0-9_-])(?:gsk|hf)_(?=[A-Za-z]{0,200}[0-9])[A-Za-z0-9]{20,}"),
-        (
-            ("gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_"),
-            r"(?<![A-Za-z0-9_])(?:gh[opsur]|github_pat)_[A-Za-z0-9_]{20,}",
-        ),
-        (("AIza",), r"(?<![A-Za-z0-9_-])AIza[A-Za-z0-9_-]{30,}"),
-        (("AKIA",), r"(?<![A-Za-z0-9])AKIA[A-Z0-9]{16}(?![A-Za-z0-9])"),
-        (("eyJ",), r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+"),
-        (("://",), r"(?<=://)[^\s:/@\"']{0,200}:[^\s/@\"']{1,200}(?=@)"),
-        (
-            ("earer ", "EARER "),
-            r"(?<=\b[Bb]earer |\bBEARER )(?=[A-Za-z._~+/=-]{0,200}[0-9])[A-Za-z0-9._~+/=-]{12,}",
-        ),
-    )
-    for hint in hints
+_SHAPES: Final = (
+    ("-", ("sk-",), r"(?<![A-Za-z0-9_-])c?sk-(?=[A-Za-z_-]{0,200}[0-9])[A-Za-z0-9_-]{16,}"),
+    ("-", ("xai-",), r"(?<![A-Za-z0-9_-])xai-(?=[A-Za-z]{0,200}[0-9])[A-Za-z0-9]{20,}"),
+    ("_", ("gsk_", "hf_"), r"(?<![A-Za-z0-9_-])(?:gsk|hf)_(?=[A-Za-z]{0,200}[0-9])[A-Za-z0-9]{20,}"),
+    (
+        "_",
+        ("gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_"),
+        r"(?<![A-Za-z0-9_])(?:gh[opsur]|github_pat)_[A-Za-z0-9_]{20,}",
+    ),
+    ("z", ("AIza",), r"(?<![A-Za-z0-9_-])AIza[A-Za-z0-9_-]{30,}"),
+    ("K", ("AKIA",), r"(?<![A-Za-z0-9])AKIA[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    ("J", ("eyJ",), r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+"),
+    ("/", ("://",), r"(?<=://)[^\s:/@\"']{0,200}:[^\s/@\"']{1,200}(?=@)"),
+    ("", ("earer ",), r"(?<=\b[Bb]earer )(?=[A-Za-z._~+/=-]{0,200}[0-9])[A-Za-z0-9._~+/=-]{12,}"),
+    ("R", ("EARER ",), r"(?<=\bBEARER )(?=[A-Za-z._~+/=-]{0,200}[0-9])[A-Za-z0-9._~+/=-]{12,}"),
 )
-"""Keys of model vendors and well-known services, JSON Web Tokens, user:password in a URL, bearer tokens; each behind a
-literal without which the pattern need not be tried, for most text has none of them. Where a key could be taken for words
-(`sk-learn-contrib-packages`, `Bearer authentication`) it must hold a digit."""
+"""Keys of model vendors and well-known services, JSON Web Tokens, user:password in a URL, bearer tokens. Where a key could be
+taken for words (`sk-learn-contrib-packages`, `Bearer authentication`) it must hold a digit.
+
+Each pattern stands behind literals of which every match has one, and a rare character in them: most text has none, and to look
+for one character costs next to nothing."""
+
+_BY_CHARACTER: Final = {
+    rare: tuple((hint, re.compile(pattern)) for other, hints, pattern in _SHAPES if other == rare for hint in hints)
+    for rare, _, _ in _SHAPES
+}
 
 _ESCAPE_SEQUENCE: Final = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # control sequence: colours, cursor, erase
@@ -76,9 +78,11 @@ class Redactor:
     def __call__(self, text: str) -> str:
         """Return the text without secrets; the same object where there are none."""
         text = self.own(text)
-        for hint, pattern in _SHAPES:
-            if hint in text:
-                text = pattern.sub(REDACTED, text)
+        for rare, shapes in _BY_CHARACTER.items():
+            if rare in text:
+                for hint, pattern in shapes:
+                    if hint in text:
+                        text = pattern.sub(REDACTED, text)
         return text
 
     def own(self, text: str) -> str:

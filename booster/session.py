@@ -181,13 +181,13 @@ class Draw:
     """Of the replies that landed, prompts included."""
     cost_usd: float | None = None
     """Of the same, in US dollars; None = some price is unknown."""
-    move: Mapping[str, Any] = field(default_factory=dict)
+    move: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Of a cascade: `pair`, `action`, `why`, `state`, `p`, `g`, `prices`; see `booster.cascade.Move`."""
-    judge: Mapping[str, Any] = field(default_factory=dict)
+    judge: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Where a judge was asked: `model`, `asked` (questions), `verdict`, `reason`."""
-    process: Mapping[str, Any] = field(default_factory=dict)
+    process: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Where a process-reward model was asked: `scorer`, `model`, `scored` (paths), `failures` (key of an answer -> why none)."""
-    programs: Mapping[str, Any] = field(default_factory=dict)
+    programs: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Of programs: `tests` (distinct ones that were run), `behaviours` (`programs`, `passed`, `score`, `first`; the winner first)."""
 
 

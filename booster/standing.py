@@ -55,11 +55,16 @@ class Standing:
 
 def standing(session: Session) -> Standing:
     """Return the answer that stands, and why; see `standing_of`. How answers were drawn is part of the evidence."""
-    stands = standing_of(session.answers, session.config.select)
-    draws = [closed.draw for closed in session.history if closed.draw is not None]
+    draws = tuple(closed.draw for closed in session.history if closed.draw is not None)
+    return _with_draws(session.answers, session.config.select, draws)
+
+
+@lru_cache(maxsize=64)
+def _with_draws(answers: tuple[PooledAnswer, ...], select: Select, draws: tuple[Draw, ...]) -> Standing:
+    stands = standing_of(answers, select)
     if stands.status == "none" or not draws:
         return stands
-    if stands.status == "unverified" and _two_models_agree(draws[-1], stands, session.answers):
+    if stands.status == "unverified" and _two_models_agree(draws[-1], stands, answers):
         evidence = tuple(replace(item, outcome="agreed") for item in stands.evidence)
         stands = replace(stands, status="agreed", evidence=evidence)
     if behaviours := draws[-1].programs.get("behaviours"):  # programs agree by what they do, however they are written

@@ -167,6 +167,8 @@ class CheckVerifier:
 
     async def verify(self, candidate: Candidate, context: Context) -> Candidate:
         """Return the candidate with a result for every check of the context."""
+        if not context.checks:
+            return candidate
         return replace(candidate, checks=(*candidate.checks, *run_checks(candidate, context.checks)))
 
 

@@ -92,9 +92,10 @@ class Codec:
 
         It is taken over the redacted request: a session that is read back asks with its secrets already replaced.
         """
-        request = [call.messages, call.model, call.request or {}, call.max_tokens]
-        if call.request or not all(map(self._is_harmless, call.messages)):
-            request = self.plain(request)
+        messages: Any = call.messages
+        if not all(map(self._is_harmless, messages)):
+            messages = self.plain(messages)
+        request = [messages, call.model, self.plain(call.request) if call.request else {}, call.max_tokens]
         return hashlib.sha256(_CANONICAL.encode(request).encode()).hexdigest()
 
     def _is_harmless(self, message: Message) -> bool:
@@ -102,7 +103,7 @@ class Codec:
         if type(message) is not dict or message.keys() != _ROLE_AND_TEXT:
             return False
         role, text = message["role"], message["content"]
-        return type(role) is str and type(text) is str and self.redact(text) == text and self.redact(role) == role
+        return role in _ROLES and type(text) is str and self.redact(text) == text
 
     def prompt(self, call: Call) -> str:
         """Return the conversation as redacted text, cut to `PROMPT_CHARS`."""
@@ -137,10 +138,15 @@ def _copied(value: Any, texts: list[str]) -> Any:
     Leaves are taken where they stand: most values are leaves, and a call for each would cost more than all the rest.
     """
     kind = type(value)
+    if kind is str or isinstance(value, str):
+        texts.append(value)
+        return value
+    if kind is list or kind is tuple:
+        return [_copied(item, texts) for item in value]
     if kind is dict or isinstance(value, Mapping):
         copy = {}
         for key, item in value.items():
-            if not isinstance(key, str):
+            if type(key) is not str and not isinstance(key, str):
                 raise JournalError(f"only strings can be keys in the journal, not {key!r:.100}")
             texts.append(key)
             inner = type(item)
@@ -152,11 +158,6 @@ def _copied(value: Any, texts: list[str]) -> Any:
             else:
                 copy[key] = _copied(item, texts)
         return copy
-    if kind is list or kind is tuple:
-        return [_copied(item, texts) for item in value]
-    if isinstance(value, str):
-        texts.append(value)
-        return value
     if kind in _LEAVES or isinstance(value, int) or (isinstance(value, float) and value - value == 0):
         return value
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
@@ -165,6 +166,9 @@ def _copied(value: Any, texts: list[str]) -> Any:
 
 
 _ROLE_AND_TEXT = {"role", "content"}
+
+_ROLES = ("system", "user", "assistant")
+"""Those of most messages."""
 
 _LEAVES = frozenset({int, bool, type(None)})
 """Types whose every value is JSON and holds no text."""
@@ -189,9 +193,11 @@ def prompt_chars(call: Call) -> int:
 def _content(message: Message) -> str:
     """Return the text of a message, whose content may be a string, a list of parts or absent."""
     content = message.get("content")
-    if isinstance(content, Sequence) and not isinstance(content, str):
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Sequence):
         return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
-    return content if isinstance(content, str) else ""
+    return ""
 
 
 def reply_to_dict(reply: Reply) -> dict[str, Any]:
