@@ -6,6 +6,7 @@ state equals the fold of the journal by construction. `docs/events.md` is the cl
 
 import math
 import secrets
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -322,8 +323,12 @@ class Session:
 
 
 def new_session_id() -> str:
-    """Return an unguessable handle: `ses_` and 128 random bits."""
-    return f"ses_{secrets.token_hex(16)}"
+    """Return an unguessable handle: `ses_`, 48 bits of the time in milliseconds and 80 random ones, in hex.
+
+    Handles made in a row begin alike, as UUIDs of version 7 do (RFC 9562, section 5.7), so that the rows of sessions of today
+    stand side by side in the journal's indexes and a commit writes few pages of them.
+    """
+    return f"ses_{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
 
 
 __all__ = [

@@ -32,10 +32,10 @@ MAX_BATCH = 500
 GATHERING_TURNS = 8
 """Turns of the event loop at most that a commit waits for company, as long as each brings some."""
 
-GATHERING_SECONDS = 0.001
+GATHERING_SECONDS = 0.004
 """After these no further turn is waited for: where the loop is busy, a turn takes longer than a commit."""
 
-COMPANY = 16
+COMPANY = 64
 """Writes that need not wait for more."""
 
 PATIENCE = 0.005
