@@ -24,6 +24,9 @@ PATIENCE_FLOOR = 2.0
 PATIENCE_FACTOR = 3.0
 """Stragglers may take this many times as long as most candidates took."""
 
+GRACE = 0.01
+"""Seconds after the deadline of the solve, at which calls end by themselves, until what is left is withdrawn."""
+
 STRAGGLER = "straggler"
 """Why a call was withdrawn: its siblings had long landed."""
 
@@ -55,27 +58,39 @@ async def any_of(
         except ProviderError as error:
             failures.append(error)
 
+    # One event and at most two timers for all: `asyncio.wait` would set up each of its rounds anew.
+    news, late, most_landed = asyncio.Event(), False, False
+
+    def ring() -> None:
+        nonlocal late
+        late = True
+        news.set()
+
+    deadline = parts.purse.deadline
+    alarms = [] if deadline is None else [loop.call_at(deadline + GRACE, ring)]
     tasks = [asyncio.create_task(run(job)) for job in jobs]
-    pending, end, most_landed = set(tasks), parts.purse.deadline, False
+    for task in tasks:
+        task.add_done_callback(lambda _: news.set())
     try:
-        while pending:
-            timeout = None if end is None else max(0.0, end - loop.time())
-            done, pending = await asyncio.wait(pending, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-            if not done:
-                break
-            for task in done:
-                task.result()
+        while not late and not all(task.done() for task in tasks):
+            await news.wait()
+            news.clear()
+            for task in tasks:
+                if task.done():
+                    task.result()
             if not most_landed and (
                 2 * len(landed) > len(jobs) - len(failures)
                 or (satisfied is not None and bool(landed) and satisfied(landed))
             ):
-                most_landed, took = True, loop.time() - start
-                patience = loop.time() + max(PATIENCE_FLOOR, PATIENCE_FACTOR * took)
-                end = patience if end is None else min(end, patience)
+                most_landed, now = True, loop.time()
+                alarms.append(loop.call_at(now + max(PATIENCE_FLOOR, PATIENCE_FACTOR * (now - start)), ring))
     finally:
+        for alarm in alarms:
+            alarm.cancel()
         for task in tasks:
             task.cancel(STRAGGLER)
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if not all(task.done() and not task.cancelled() and task.exception() is None for task in tasks):
+            await asyncio.gather(*tasks, return_exceptions=True)
     return landed, failures
 
 

@@ -41,7 +41,7 @@ def read_reply(data: object, call: Call, *, model: str, provider: str) -> Reply:
     message = _mapping(choice.get("message"))
     text, thinking = _content(message.get("content"))
     finish_reason = choice.get("finish_reason")
-    tool_calls = tuple(item for item in _sequence(message.get("tool_calls")) if isinstance(item, Mapping))
+    tool_calls = tuple(item for item in _sequence(message.get("tool_calls")) if isinstance(item, dict))
     reasoning = _reasoning(message) or thinking
     if finish_reason == "length" and _is_open_thought(text):
         text, reasoning = "", reasoning or text
@@ -96,8 +96,8 @@ def error_in(data: object) -> Mapping[str, Any] | None:
     """Return the error object of a body, also where it is wrapped in a list; None = there is none."""
     if isinstance(data, list) and data:
         data = data[0]
-    error = data.get("error") if isinstance(data, Mapping) else None
-    if isinstance(error, Mapping):
+    error = data.get("error") if isinstance(data, dict) else None
+    if isinstance(error, dict):
         return error
     return {"message": str(error)} if error else None
 
@@ -109,7 +109,7 @@ def source_of(*models: str) -> Source:
 
 def read_usage(usage: object) -> Usage | None:
     """Return what the server says the call consumed; None = it does not say."""
-    if not isinstance(usage, Mapping):
+    if not isinstance(usage, dict):
         return None
     prompt, completion = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
     if prompt is None and completion is None:
@@ -149,10 +149,10 @@ def _as_object(data: object) -> Mapping[str, Any]:
         except (ValueError, RecursionError):
             kind = "html" if str(data).lstrip()[:1] == "<" else "not_json"
             raise BadReplyError(f"the reply is no JSON but begins: {str(data)[:QUOTED]!r}", kind=kind) from None
-    if (error := error_in(data)) and not (isinstance(data, Mapping) and data.get("choices")):
+    if (error := error_in(data)) and not (isinstance(data, dict) and data.get("choices")):
         said = str(error.get("message") or dict(error))[:QUOTED]
         raise BadReplyError(f"status 200 with an error inside: {said}", kind="error_in_200")
-    if not isinstance(data, Mapping):
+    if not isinstance(data, dict):
         raise BadReplyError(f"the reply is JSON but no object: {str(data)[:QUOTED]}", kind="not_an_object")
     return data
 
@@ -162,7 +162,7 @@ def _first_choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
     choice = _mapping(choices[0]) if choices else {}
     if error := error_in(choice):
         raise BadReplyError(f"the model broke off: {str(error.get('message'))[:QUOTED]}", kind="error_in_200")
-    if not isinstance(choice.get("message"), Mapping):
+    if not isinstance(choice.get("message"), dict):
         raise BadReplyError("the reply holds no choices", kind="no_choices")
     return choice
 
@@ -175,7 +175,7 @@ def _content(content: object) -> tuple[str, str]:
     for part in _sequence(content):
         if isinstance(part, str):
             text.append(part)
-        elif isinstance(part, Mapping):
+        elif isinstance(part, dict):
             if part.get("type") in ("thinking", "reasoning"):
                 thinking.append(_plain(part.get("thinking") or part.get("text") or part.get("reasoning")))
             elif part.get("type") in ("text", "output_text", None):
@@ -215,11 +215,11 @@ def _plain(content: object) -> str:
     """Return the text of a string or of nested parts."""
     if isinstance(content, str):
         return content
-    return "".join(_plain(part.get("text")) if isinstance(part, Mapping) else "" for part in _sequence(content))
+    return "".join(_plain(part.get("text")) if isinstance(part, dict) else "" for part in _sequence(content))
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _sequence(value: object) -> Sequence[Any]:

@@ -6,6 +6,7 @@ consistency), with a lead in votes in place of a posterior: about two thirds of 
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import lru_cache
 
 from verifier.answers import vote_key
 from verifier.errors import NoCandidatesError
@@ -36,6 +37,11 @@ def vote(
     Raises:
         NoCandidatesError: there is no answer to vote on: no sample, or only abstentions.
     """
+    return _vote(tuple(answers), key)
+
+
+@lru_cache(maxsize=64)  # one pool of answers is counted by all who look at it
+def _vote(answers: tuple[tuple[str, str | None], ...], key: Callable[[str], Hashable | None]) -> Verdict:
     groups: Groups = {}
     for sample_id, answer in answers:
         group = key(answer) if answer is not None and answer.strip() else None

@@ -69,7 +69,10 @@ class Spend:
 class Tally:
     """Running sums over usages."""
 
-    usage: Counter[str] = field(default_factory=Counter)
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    reasoning_tokens: int = 0
+    cached_tokens: int = 0
     picos: int = 0
     """Known cost in 1e-12 USD."""
     unknown_cost: bool = False
@@ -78,8 +81,10 @@ class Tally:
 
     def add(self, usage: Usage) -> None:
         """Count one reply."""
-        for name in ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens"):
-            self.usage[name] += getattr(usage, name)
+        self.prompt_tokens += usage.prompt_tokens
+        self.completion_tokens += usage.completion_tokens
+        self.reasoning_tokens += usage.reasoning_tokens
+        self.cached_tokens += usage.cached_tokens
         self.estimated |= usage.estimated
         if usage.cost_usd is None:
             self.unknown_cost = True
@@ -89,7 +94,7 @@ class Tally:
     @property
     def tokens(self) -> int:
         """Prompt and completion together."""
-        return self.usage["prompt_tokens"] + self.usage["completion_tokens"]
+        return self.prompt_tokens + self.completion_tokens
 
     @property
     def known_cost(self) -> float:
@@ -137,15 +142,18 @@ def spend(records: Iterable[CallRecord], *, seconds: float) -> Spend:
         failures=states["failed"],
         lost=states["lost"],
         in_flight=states["intent"],
-        **total.usage,
+        prompt_tokens=total.prompt_tokens,
+        completion_tokens=total.completion_tokens,
+        reasoning_tokens=total.reasoning_tokens,
+        cached_tokens=total.cached_tokens,
         estimated=total.estimated,
         cost_usd=total.cost_usd,
         seconds=seconds,
         by_role={
             role: {
                 "calls": tally.calls,
-                "promptTokens": tally.usage["prompt_tokens"],
-                "completionTokens": tally.usage["completion_tokens"],
+                "promptTokens": tally.prompt_tokens,
+                "completionTokens": tally.completion_tokens,
                 "costUsd": tally.cost_usd,
             }
             for role, tally in roles.items()
