@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 
@@ -61,7 +61,8 @@ def decode(cls: type[T], data: Mapping[str, Any]) -> T:
         ValueError: a field without default is missing; the text names it.
     """
     values = {}
-    for name, key, revive, required in _layout(cast("type", cls)):
+    kind: Any = cls
+    for name, key, revive, required in _layout(kind):
         if key in data:
             found = data[key]
             values[name] = found if revive is None or found is None else revive(found)
@@ -105,7 +106,8 @@ def _reviver(hint: Any) -> Callable[[Any], Any] | None:
         parts = [_reviver(argument) or _same for argument in arguments]
         return lambda items: tuple(part(item) for part, item in zip(parts, items, strict=True))
     if isinstance(hint, type) and is_dataclass(hint):
-        return lambda data: decode(cast("type[Any]", hint), data)
+        dataclass: type[Any] = hint
+        return lambda data: decode(dataclass, data)
     return None
 
 

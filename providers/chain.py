@@ -204,13 +204,14 @@ _ORIGIN_NAMES = frozenset(origin.name for origin in ORIGINS)
 
 def _first_named(call: Call, providers: Sequence[Provider]) -> Provider | None:
     """Return the provider that the call's model names, else the first."""
-    named = [provider for provider in providers if _names(call.model, provider.name)]
-    return next(iter([*named, *providers]), None)
+    named = (provider for provider in providers if _names(call.model, provider.name))
+    return next(named, None) or next(iter(providers), None)
 
 
 def _names(model: str | None, provider: str) -> bool:
-    prefix, slash, _ = (model or "").partition("/")
-    return bool(slash) and addresses(prefix, provider)
+    if model is None or "/" not in model:
+        return False
+    return addresses(model.partition("/")[0], provider)
 
 
 def _what_is_missing(provider: str) -> str:

@@ -45,7 +45,7 @@ def standardise(scores: Sequence[float], history: Sequence[float] = ()) -> list[
     if not scores or min(reference) == max(reference):
         return [0.0] * len(scores)
     mean = math.fsum(reference) / len(reference)
-    sd = math.sqrt(math.fsum((score - mean) ** 2 for score in reference) / len(reference))
+    sd = math.sqrt(math.fsum([(score - mean) ** 2 for score in reference]) / len(reference))
     if sd == 0:  # differences too small to square
         return [0.0] * len(scores)
     return [min(SCALE_CLIP, max(-SCALE_CLIP, (score - mean) / sd)) for score in scores]
