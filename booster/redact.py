@@ -17,6 +17,8 @@ REDACTED: Final = "[redacted]"
 MIN_SECRET_CHARS: Final = 6
 """Shorter values are not hidden: they occur in ordinary text, and hiding them would give them away."""
 
+_BEARER: Final = r"(?<=\b[Bb]earer |\bBEARER )(?=[A-Za-z._~+/=-]{0,200}[0-9])[A-Za-z0-9._~+/=-]{12,}"
+
 _SHAPES: Final = (
     ("-", ("sk-",), r"(?<![A-Za-z0-9_-])c?sk-(?=[A-Za-z_-]{0,200}[0-9])[A-Za-z0-9_-]{16,}"),
     ("-", ("xai-",), r"(?<![A-Za-z0-9_-])xai-(?=[A-Za-z]{0,200}[0-9])[A-Za-z0-9]{20,}"),
@@ -30,8 +32,8 @@ _SHAPES: Final = (
     ("K", ("AKIA",), r"(?<![A-Za-z0-9])AKIA[A-Z0-9]{16}(?![A-Za-z0-9])"),
     ("J", ("eyJ",), r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+"),
     ("/", ("://",), r"(?<=://)[^\s:/@\"']{0,200}:[^\s/@\"']{1,200}(?=@)"),
-    ("", ("earer ",), r"(?<=\b[Bb]earer )(?=[A-Za-z._~+/=-]{0,200}[0-9])[A-Za-z0-9._~+/=-]{12,}"),
-    ("R", ("EARER ",), r"(?<=\bBEARER )(?=[A-Za-z._~+/=-]{0,200}[0-9])[A-Za-z0-9._~+/=-]{12,}"),
+    ("", ("earer ",), _BEARER),
+    ("R", ("EARER ",), _BEARER),
 )
 """Keys of model vendors and well-known services, JSON Web Tokens, user:password in a URL, bearer tokens. Where a key could be
 taken for words (`sk-learn-contrib-packages`, `Bearer authentication`) it must hold a digit.

@@ -95,7 +95,8 @@ class Codec:
         messages: Any = call.messages
         if not all(map(self._is_harmless, messages)):
             messages = self.plain(messages)
-        request = [messages, call.model, self.plain(call.request) if call.request else {}, call.max_tokens]
+        model = call.model and self.redact(call.model)
+        request = [messages, model, self.plain(call.request) if call.request else {}, call.max_tokens]
         return hashlib.sha256(_CANONICAL.encode(request).encode()).hexdigest()
 
     def _is_harmless(self, message: Message) -> bool:

@@ -19,6 +19,10 @@ BUSY_SECONDS = 30
 READERS = 4
 """Connections for reading; there is one more for the writer."""
 
+LONGEST_LOG = 2000
+"""Pages of SQLite's log from which on a commit moves it into the database, whoever wrote it. A process that goes on does so far
+earlier, and not amid a commit: `booster.journal.writer`."""
+
 _DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
 
 _ADVICE = (
@@ -111,7 +115,7 @@ def _configure(dbapi: Any, _record: object) -> None:
         f"busy_timeout={BUSY_SECONDS * 1000}",
         "synchronous=FULL",
         "foreign_keys=ON",
-        "wal_autocheckpoint=0",
+        f"wal_autocheckpoint={LONGEST_LOG}",
     ):
         cursor.execute(f"PRAGMA {pragma}")
     _enter_wal(cursor)

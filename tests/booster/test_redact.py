@@ -70,6 +70,7 @@ def test_redacting_twice_changes_nothing_more() -> None:
         "key csk-abcdefghij0123456789 used",
         "Authorization: Bearer abc123.def456-ghi used",
         "authorization: bearer abc123.def456-ghi used",
+        "AUTHORIZATION: BEARER abc123.def456-ghi used",
         "key gsk_abcdefghij0123456789xx used",
         "token ghp_abcdefghijklmnopqrstuvwxyz0123456789 used",
         "token github_pat_11ABCDEFG0123456789_abcdef used",

@@ -111,6 +111,7 @@ def test_the_hash_is_the_same_before_and_after_redaction() -> None:
     codec = Codec(lambda text: text.replace("sk-secret", "[redacted]"))
 
     assert codec.request_hash(a_call(content="sk-secret")) == codec.request_hash(a_call(content="[redacted]"))
+    assert codec.request_hash(a_call(model="sk-secret/m")) == codec.request_hash(a_call(model="[redacted]/m"))
 
 
 def test_a_prompt_shows_roles_and_all_kinds_of_content() -> None:

@@ -109,6 +109,17 @@ async def test_the_log_is_moved_into_the_database_before_it_grows_long(sqlite_ur
         assert len((await journal.load("ses_a")).events) == 150
 
 
+async def test_the_log_stays_short_where_no_process_writes_for_long_and_one_keeps_it_open(sqlite_url: str) -> None:
+    async with open_journal(sqlite_url):
+        for number in range(8):
+            async with open_journal(sqlite_url) as journal:
+                epoch, _ = await started(journal, f"ses_{number}")
+                for _ in range(20):
+                    await journal.append(f"ses_{number}", epoch, [("a", {"text": "x" * 80_000})])
+
+        assert size_of(Path(f"{file_of(sqlite_url)}-wal")) < 10_000_000
+
+
 @pytest.mark.parametrize("disk", ["quick", "slow"])
 async def test_a_commit_keeps_the_loop_only_while_the_disk_is_quick(sqlite_url: str, disk: str) -> None:
     places: set[str] = set()
