@@ -229,12 +229,15 @@ class PooledAnswer:
     """The reply held no text at all."""
     model: str = ""
     """Model that gave it."""
-    opinions: Mapping[str, Mapping[str, float]] = field(default_factory=dict, hash=False)
+    opinions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Kind of scorer (`judge`, `process`) -> `z`, its standardised score, and `weight`, what that counts in log odds."""
     confirmed: bool = False
     """A judge put it first whichever way round it was asked."""
     temperature: float | None = None
     """At which it was drawn, where the request said so; at a low one, equal answers are near-copies."""
+
+    def __hash__(self) -> int:
+        return hash(self.key)  # what stands is looked up by the pool of answers, again and again
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

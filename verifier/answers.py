@@ -133,13 +133,12 @@ def _from_json(text: str) -> str | None:
     if not any(f'{field.casefold()}"' in folded for field in ANSWER_FIELDS):
         return None
     text = _LATEX_IN_JSON.sub(r"\\\\", text)
-    decoder = json.JSONDecoder(strict=False, parse_int=_Numeral, parse_float=_Numeral, parse_constant=_Numeral)
     found, end, work = None, 0, _MAX_REREADING * len(text)
     for at in [opening.start() for opening in _OBJECT.finditer(text)][-_MAX_OBJECTS:]:
         if at < end or work < 0:
             continue
         try:
-            value, end = decoder.raw_decode(text, at)
+            value, end = _DECODER.raw_decode(text, at)
             found = _answer_field(value) or found
         except json.JSONDecodeError as error:
             work -= error.pos - at  # an object inside the broken one may still be whole
@@ -180,6 +179,9 @@ class _Numeral:
 
     def __init__(self, written: str) -> None:
         self.written = written
+
+
+_DECODER = json.JSONDecoder(strict=False, parse_int=_Numeral, parse_float=_Numeral, parse_constant=_Numeral)
 
 
 def _as_text(value: Any, *, top: bool = True) -> str:
