@@ -59,15 +59,15 @@ async def any_of(
             failures.append(error)
 
     # One event and at most two timers for all: `asyncio.wait` would set up each of its rounds anew.
-    news, late, most_landed = asyncio.Event(), False, False
+    news, late = asyncio.Event(), False
 
     def ring() -> None:
         nonlocal late
         late = True
         news.set()
 
-    deadline = parts.purse.deadline
-    alarms = [] if deadline is None else [loop.call_at(deadline + GRACE, ring)]
+    deadline, patience = parts.purse.deadline, None
+    alarm = None if deadline is None else loop.call_at(deadline + GRACE, ring)
     tasks = [asyncio.create_task(run(job)) for job in jobs]
     for task in tasks:
         task.add_done_callback(lambda _: news.set())
@@ -78,20 +78,25 @@ async def any_of(
             for task in tasks:
                 if task.done():
                     task.result()
-            if not most_landed and (
+            if patience is None and (
                 2 * len(landed) > len(jobs) - len(failures)
                 or (satisfied is not None and bool(landed) and satisfied(landed))
             ):
-                most_landed, now = True, loop.time()
-                alarms.append(loop.call_at(now + max(PATIENCE_FLOOR, PATIENCE_FACTOR * (now - start)), ring))
+                now = loop.time()
+                patience = loop.call_at(now + max(PATIENCE_FLOOR, PATIENCE_FACTOR * (now - start)), ring)
     finally:
-        for alarm in alarms:
-            alarm.cancel()
-        for task in tasks:
-            task.cancel(STRAGGLER)
-        if not all(task.done() and not task.cancelled() and task.exception() is None for task in tasks):
-            await asyncio.gather(*tasks, return_exceptions=True)
+        for timer in filter(None, (alarm, patience)):
+            timer.cancel()
+        await _withdraw(tasks)
     return landed, failures
+
+
+async def _withdraw(tasks: Sequence["asyncio.Task[None]"]) -> None:
+    """Withdraw what is still under way and return when it has ended; what a task broke off with is looked at."""
+    for task in tasks:
+        task.cancel(STRAGGLER)
+    if not all(task.done() and not task.cancelled() and task.exception() is None for task in tasks):
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def call_of(

@@ -4,15 +4,15 @@ import gc
 from typing import Final
 
 YOUNG_OBJECTS: Final = 10_000
-"""New objects after which the garbage collector looks through them; Python's own number is 700."""
+"""New objects after which the garbage collector looks through them; several times Python's own number."""
 
 
 def settle_memory() -> None:
     """Tell the garbage collector that what is loaded by now stays, and to look at new objects less often.
 
-    Some hundred thousand objects belong to modules. To look through them all again and again costs as much as serving a good
-    part of the solves, and each time nothing else moves for 50 to 100 ms. What a solve leaves behind dies without the collector
-    but for its few cycles. Call it once, when the process is ready.
+    Most objects of a process that serves belong to modules. While the collector looks through them all, nothing else moves, and
+    they are never garbage. What a solve leaves behind dies without the collector but for its few cycles. Call it once, when the
+    process is ready.
     """
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS)

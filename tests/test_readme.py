@@ -49,7 +49,7 @@ async def test_every_client_configuration_starts_a_server(block: str, tmp_path: 
     (servers,) = (config[key] for key in ("mcpServers", "servers") if key in config)
     entry = servers["reasoning-booster"]
 
-    await start(entry["command"], entry["args"], tmp_path)
+    assert "solve" in await tools_of(entry["command"], entry["args"], tmp_path)
 
 
 def test_the_configurations_of_other_clients_name_our_command_or_our_address() -> None:
@@ -89,7 +89,7 @@ async def test_the_codex_configuration_starts_a_server(tmp_path: Path) -> None:
     (block,) = blocks("toml")
     entry = tomllib.loads(block)["mcp_servers"]["reasoning-booster"]
 
-    await start(entry["command"], entry["args"], tmp_path)
+    assert "solve" in await tools_of(entry["command"], entry["args"], tmp_path)
 
 
 async def test_the_quickstart_call_writes_the_file(tmp_path: Path) -> None:
@@ -103,10 +103,11 @@ async def test_the_quickstart_call_writes_the_file(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "summary.json").read_text())["task"] == arguments["task"]
 
 
-async def start(command: str, arguments: list[str], folder: Path) -> None:
+async def tools_of(command: str, arguments: list[str], folder: Path) -> set[str]:
+    """Start a server as a client would, and return the names of its tools."""
     assert command == "booster", "the name of the installed command"
     server = StdioServerParameters(
         command=sys.executable, args=["-m", "booster", *arguments], env=environment(folder), cwd=folder
     )
     async with Client(server) as client:
-        assert "solve" in {tool.name for tool in (await client.list_tools()).tools}
+        return {tool.name for tool in (await client.list_tools()).tools}

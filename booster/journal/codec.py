@@ -139,7 +139,7 @@ def _copied(value: Any, texts: list[str]) -> Any:
     Leaves are taken where they stand: most values are leaves, and a call for each would cost more than all the rest.
     """
     kind = type(value)
-    if kind is str or isinstance(value, str):
+    if isinstance(value, str):
         texts.append(value)
         return value
     if kind is list or kind is tuple:
@@ -147,7 +147,7 @@ def _copied(value: Any, texts: list[str]) -> Any:
     if kind is dict or isinstance(value, Mapping):
         copy = {}
         for key, item in value.items():
-            if type(key) is not str and not isinstance(key, str):
+            if not isinstance(key, str):
                 raise JournalError(f"only strings can be keys in the journal, not {key!r:.100}")
             texts.append(key)
             inner = type(item)

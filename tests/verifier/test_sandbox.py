@@ -444,8 +444,10 @@ asyncio.run(run_in_sandbox([str(interpreter()), "-c", "import time; time.sleep(6
 
     process.kill()
     await process.wait()
-
     await until(lambda: not running(mark))
+
+    assert process.returncode == -signal.SIGKILL
+    assert not running(mark)
 
 
 async def test_the_parent_is_unharmed() -> None:

@@ -98,7 +98,7 @@ async def test_a_commit_is_in_the_file_and_survives_a_power_cut(sqlite_url: str)
 
 
 async def test_the_log_is_moved_into_the_database_before_it_grows_long(sqlite_url: str) -> None:
-    """No commit does so on the way: it would keep the event loop."""
+    """Between two commits, and long before SQLite's own bound, which would come to bear amid one."""
     async with open_journal(sqlite_url) as journal:
         epoch, _ = await started(journal)
         for _ in range(150):
