@@ -12,11 +12,19 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
+class _Reader(NamedTuple):
+    keys: tuple[str, ...]
+    values: Callable[[Any], tuple[Any, ...]]
+    """Reads all fields of an instance at once, in the order of the keys."""
+    nested: tuple[str, ...]
+    """Keys of those fields whose values may have to be translated themselves."""
 
 
 class _Field(NamedTuple):
@@ -35,18 +43,21 @@ def camel(name: str) -> str:
 
 def encode(value: Any) -> Any:
     """Return dataclasses as dictionaries and tuples as lists, recursively; exact numbers as text; other values as they are."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind in _PLAIN:
         return value
     if kind is tuple or kind is list:
         return [encode(item) for item in value]
     if kind is dict:
         return {key: item if type(item) in _PLAIN else encode(item) for key, item in value.items()}
-    if is_dataclass(kind):
-        keys, values = _reader(kind)
-        return {
-            key: item if type(item) in _PLAIN else encode(item) for key, item in zip(keys, values(value), strict=True)
-        }
+    reader = _reader(kind)
+    if reader is not None:
+        found = dict(zip(reader.keys, reader.values(value), strict=True))
+        for key in reader.nested:
+            item = found[key]
+            if type(item) not in _PLAIN:
+                found[key] = encode(item)
+        return found
     if isinstance(value, Mapping):
         return {key: encode(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -72,13 +83,24 @@ def decode(cls: type[T], data: Mapping[str, Any]) -> T:
 
 
 @cache
-def _reader(cls: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
-    """Return the keys of a class, and what reads all fields of an instance at once, in the same order."""
+def _reader(cls: type) -> _Reader | None:
+    """Return how a dataclass is read; None for any other class."""
+    if not is_dataclass(cls):
+        return None
+    hints = get_type_hints(cls)
     names = [field.name for field in fields(cls)]
-    keys = tuple(camel(name) for name in names)
-    if len(names) < 2:  # for one name `attrgetter` would return no tuple
-        return keys, lambda value: tuple(getattr(value, name) for name in names)
-    return keys, attrgetter(*names)
+    # For one name `attrgetter` would return no tuple.
+    values = attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, name) for name in names)
+    nested = tuple(camel(name) for name in names if not _is_plain(hints[name]))
+    return _Reader(keys=tuple(map(camel, names)), values=values, nested=nested)
+
+
+def _is_plain(hint: Any) -> bool:
+    """Say whether every value of a type is JSON as it stands."""
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return all(map(_is_plain, get_args(hint)))
+    return origin is Literal or hint in _PLAIN
 
 
 @cache

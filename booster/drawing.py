@@ -21,7 +21,7 @@ from booster.prompts import answer_messages
 from booster.search import total
 from booster.session import Draw, Opened, Origin, PooledAnswer, Session
 from booster.verbatim import Spoken, read_message
-from providers.types import Call, Reply, Usage
+from providers.types import Call, Message, Reply, Usage
 from verifier.answers import vote_key
 from verifier.consensus import enough, next_wave, vote
 from verifier.errors import NoCandidatesError
@@ -114,8 +114,10 @@ async def _side_by_side(
 ) -> Attempt:
     """Draw a given number at once; the ledger refuses those that the budget does not allow."""
 
+    messages = answer_messages(session.problem)
+
     async def one(number: int) -> Landed:
-        landed = await sample(session, _call(session, opened, parts, number), parts, "sample")
+        landed = await sample(session, _call(session, opened, parts, messages, number), parts, "sample")
         if judging is not None and session.config.select == "judge" and landed.candidate is not None:
             await judging.score(landed.answer, landed.candidate)
         return landed
@@ -128,6 +130,7 @@ async def _side_by_side(
 async def _in_waves(session: Session, opened: Opened, parts: Parts) -> Attempt:
     """Draw until the vote is clear; an answer that held every check ends it too."""
     config, purse, most = session.config, parts.purse, most_samples(session)
+    messages = answer_messages(session.problem)
     failing = config.granularity == "auto" and session.iterations > 1  # else nothing but a further answer can help
     landed: list[Landed] = []
     failed: list[str] = []
@@ -145,7 +148,7 @@ async def _in_waves(session: Session, opened: Opened, parts: Parts) -> Attempt:
             stopped = "cap" if left == 0 else "clear"
             break
         jobs = [
-            sample(session, _call(session, opened, parts, started + place + 1), parts, "sample")
+            sample(session, _call(session, opened, parts, messages, started + place + 1), parts, "sample")
             for place in range(size)
         ]
         arrived, failures = await any_of(
@@ -162,12 +165,13 @@ async def _in_waves(session: Session, opened: Opened, parts: Parts) -> Attempt:
 async def _cheap_while_they_agree(session: Session, opened: Opened, parts: Parts, pair: Pair) -> Attempt:
     """Draw cheap answers one by one until stopping or escalating is expected to cost less than another one."""
     learnt = parts.memory.state.cascade(pair.key)
+    messages = answer_messages(session.problem)
     landed: list[Landed] = []
     failed: list[str] = []
     move: Move | None = None
     while move is None or move.action == "more":
         number = len(landed) + 1
-        call = _call(session, opened, parts, number, model=pair.cheap[(number - 1) % len(pair.cheap)])
+        call = _call(session, opened, parts, messages, number, model=pair.cheap[(number - 1) % len(pair.cheap)])
         arrived, failures = await any_of([sample(session, call, parts, "sample")], parts)
         landed += arrived
         failed += [error.kind for error in failures]
@@ -212,7 +216,7 @@ def _move(
 
 async def _strong(session: Session, opened: Opened, parts: Parts, pair: Pair) -> Attempt:
     """Ask the strong model once; its answer stands, and tells what the agreement of the cheap ones was worth."""
-    call = _call(session, opened, parts, 1, model=pair.strong)
+    call = _call(session, opened, parts, answer_messages(session.problem), 1, model=pair.strong)
     landed, failures = await any_of([sample(session, call, parts, "strong")], parts)
     return _attempt(landed, [error.kind for error in failures], None)
 
@@ -221,12 +225,13 @@ def _name(opened: Opened, number: int) -> str:
     return key_of(opened, f"answer{number}")
 
 
-def _call(session: Session, opened: Opened, parts: Parts, number: int, *, model: str | None = None) -> Call:
+def _call(
+    session: Session, opened: Opened, parts: Parts, messages: tuple[Message, ...], number: int,
+    *, model: str | None = None,
+) -> Call:  # fmt: skip
     models = models_of(session, opened.decision.mode)
-    return call_of(
-        session, parts, key=_name(opened, number), role="generate", messages=answer_messages(session.problem),
-        model=model or models[(number - 1) % len(models)],
-    )  # fmt: skip
+    model = model or models[(number - 1) % len(models)]
+    return call_of(session, parts, key=_name(opened, number), role="generate", messages=messages, model=model)
 
 
 def _ended(landed: Sequence[Landed], arrived: Sequence[Landed]) -> str:

@@ -237,7 +237,8 @@ class PooledAnswer:
     """At which it was drawn, where the request said so; at a low one, equal answers are near-copies."""
 
     def __hash__(self) -> int:
-        return hash(self.key)  # what stands is looked up by the pool of answers, again and again
+        # What stands is looked up by the pool of answers, again and again; keys alone are the same in every session.
+        return hash((self.key, self.answer, self.score))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

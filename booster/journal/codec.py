@@ -55,7 +55,6 @@ class Codec:
 
     def __init__(self, redact: Redact = identity) -> None:
         self.redact = redact
-        self._latest: Asked | None = None
 
     def plain(self, value: Any) -> Any:
         """Return a deep copy made of JSON's own types, every string redacted.
@@ -76,28 +75,28 @@ class Codec:
             return {self.redact(key): self._redacted(item) for key, item in value.items()}
         return [self._redacted(item) for item in value] if isinstance(value, list) else value
 
-    def asked(self, call: Call) -> "Asked":
-        """Return what the ledger keeps of a call's request; samples of one prompt, drawn side by side, share it."""
-        if self._latest is None or not self._latest.is_of(call):
-            self._latest = Asked(
-                call=call,
-                request_hash=self.request_hash(call),
-                prompt=self.prompt(call),
-                prompt_chars=prompt_chars(call),
-            )
-        return self._latest
+    def asked(self, call: Call, latest: "Asked | None" = None) -> "Asked":
+        """Return what the ledger keeps of a call's request; samples of one prompt, drawn side by side, share it.
 
-    def request_hash(self, call: Call) -> str:
-        """Return the SHA-256 (hex) of what the model would be asked; a round through JSON does not change it.
+        The hash is taken over the redacted request: a session that is read back asks with its secrets already replaced.
 
-        It is taken over the redacted request: a session that is read back asks with its secrets already replaced.
+        Args:
+            call: The request.
+            latest: What was returned for the session's call before it.
         """
-        messages: Any = call.messages
+        if latest is not None and latest.is_of(call):
+            return latest
+        messages: Sequence[Message] = call.messages
         if not all(map(self._is_harmless, messages)):
             messages = self.plain(messages)
         model = call.model and self.redact(call.model)
         request = [messages, model, self.plain(call.request) if call.request else {}, call.max_tokens]
-        return hashlib.sha256(_CANONICAL.encode(request).encode()).hexdigest()
+        return Asked(
+            call=call,
+            request_hash=hashlib.sha256(_CANONICAL.encode(request).encode()).hexdigest(),
+            prompt=cut("\n\n".join(map(self._shown, messages))),
+            prompt_chars=prompt_chars(call),
+        )
 
     def _is_harmless(self, message: Message) -> bool:
         """Say whether a message is JSON already and holds no secret, as most do: a role and a text."""
@@ -106,11 +105,10 @@ class Codec:
         role, text = message["role"], message["content"]
         return role in _ROLES and type(text) is str and self.redact(text) == text
 
-    def prompt(self, call: Call) -> str:
-        """Return the conversation as redacted text, cut to `PROMPT_CHARS`."""
-        return cut(
-            "\n\n".join(f"[{message.get('role', '')}]\n{self.redact(_content(message))}" for message in call.messages)
-        )
+    def _shown(self, message: Message) -> str:
+        """Return a message without secrets as text; a secret may still stand in its parts together."""
+        text = _content(message)
+        return f"[{message.get('role', '')}]\n{text if text is message.get('content') else self.redact(text)}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,8 +117,11 @@ class Asked:
 
     call: Call
     request_hash: str
+    """SHA-256 (hex) of what the model would be asked; a round through JSON does not change it."""
     prompt: str
+    """The conversation as redacted text, cut to `PROMPT_CHARS`."""
     prompt_chars: int
+    """Of all contents, in characters, before the cut."""
 
     def is_of(self, call: Call) -> bool:
         """Say whether the call asks the very same; equal contents in other objects are not compared."""

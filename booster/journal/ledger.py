@@ -70,6 +70,7 @@ class SessionLedger:
         self._past: defaultdict[str, deque[CallRecord]] = defaultdict(deque)
         self._attempts: defaultdict[str, int] = defaultdict(int)
         self._tally = Tally()
+        self._asked: Asked | None = None
         self._position = 0
         self._interrupted_after = 0
         for record in sorted(past, key=lambda record: (record.step_key, record.attempt)):
@@ -96,7 +97,7 @@ class SessionLedger:
             SessionTaken: somebody else owns the session now; nothing was written.
             JournalError: the intent could not be made durable.
         """
-        asked = self._codec.asked(call)
+        asked = self._asked = self._codec.asked(call, self._asked)
         recorded, repaid = self._recall(call.step_key, asked.request_hash)
         if recorded is not None:
             await self._gate.wait(recorded.arrived or 0)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from booster.journal.codec import Codec, cut, dumps, prompt_chars
 from booster.journal.errors import JournalError
 from booster.redact import Redactor
+from providers.types import Call
 from tests.booster.journal.journal_samples import a_call
 
 any_text = st.text(st.characters(exclude_categories=()))  # lone surrogates included
@@ -77,7 +78,7 @@ def test_the_hash_of_a_request_survives_a_round_through_json_and_another_order_o
     codec = Codec()
     again = json.loads(json.dumps(dict(reversed(request.items()))))
 
-    assert codec.request_hash(a_call(request=request)) == codec.request_hash(a_call(request=MappingProxyType(again)))
+    assert hash_of(codec, a_call(request=request)) == hash_of(codec, a_call(request=MappingProxyType(again)))
 
 
 @pytest.mark.parametrize(
@@ -96,22 +97,26 @@ def test_the_hash_is_that_of_the_redacted_request_whatever_form_a_message_has(me
 
     hidden = replace(call, messages=tuple(codec.plain(call.messages)))
 
-    assert codec.request_hash(call) == codec.request_hash(hidden) == Codec().request_hash(hidden)
+    assert hash_of(codec, call) == hash_of(codec, hidden) == hash_of(Codec(), hidden)
+
+
+def hash_of(codec: Codec, call: Call) -> str:
+    return codec.asked(call).request_hash
 
 
 def test_the_hash_knows_the_question_and_not_who_asks() -> None:
     codec = Codec()
-    one = codec.request_hash(a_call())
+    one = hash_of(codec, a_call())
 
-    assert one == codec.request_hash(a_call("it9/other", role="judge", timeout=1.0, deadline=5.0))
-    assert one != codec.request_hash(a_call(content="6 * 8?"))
+    assert one == hash_of(codec, a_call("it9/other", role="judge", timeout=1.0, deadline=5.0))
+    assert one != hash_of(codec, a_call(content="6 * 8?"))
 
 
 def test_the_hash_is_the_same_before_and_after_redaction() -> None:
     codec = Codec(lambda text: text.replace("sk-secret", "[redacted]"))
 
-    assert codec.request_hash(a_call(content="sk-secret")) == codec.request_hash(a_call(content="[redacted]"))
-    assert codec.request_hash(a_call(model="sk-secret/m")) == codec.request_hash(a_call(model="[redacted]/m"))
+    assert hash_of(codec, a_call(content="sk-secret")) == hash_of(codec, a_call(content="[redacted]"))
+    assert hash_of(codec, a_call(model="sk-secret/m")) == hash_of(codec, a_call(model="[redacted]/m"))
 
 
 def test_a_prompt_shows_roles_and_all_kinds_of_content() -> None:
@@ -120,7 +125,7 @@ def test_a_prompt_shows_roles_and_all_kinds_of_content() -> None:
     messages = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": parts}, {"role": "assistant"})
     call = type(call)(role="generate", step_key="it1", messages=messages)
 
-    assert Codec().prompt(call).startswith("[system]\nBe brief.\n\n[user]\nlook")
+    assert Codec().asked(call).prompt.startswith("[system]\nBe brief.\n\n[user]\nlook")
     assert prompt_chars(call) == len("Be brief.") + len("look\n")
 
 
@@ -131,9 +136,8 @@ def test_calls_that_ask_the_same_share_what_is_kept_of_their_request() -> None:
 
     asked = codec.asked(call)
 
-    assert asked.request_hash == codec.request_hash(call)
     assert (asked.prompt, asked.prompt_chars) == ("[user]\na ***", 8)
-    assert codec.asked(sibling) is asked
+    assert codec.asked(sibling, asked) is asked
 
 
 @pytest.mark.parametrize(
@@ -144,4 +148,11 @@ def test_calls_that_ask_something_else_share_nothing(other: dict[str, Any]) -> N
     codec, call = Codec(), a_call()
     first = codec.asked(call)
 
-    assert codec.asked(replace(call, **other)).request_hash != first.request_hash
+    assert codec.asked(replace(call, **other), first).request_hash != first.request_hash
+
+
+def test_a_secret_in_the_parts_of_a_message_is_hidden_also_where_it_stands_in_two() -> None:
+    codec = Codec(lambda text: text.replace("top\nsecret", "***"))
+    parts = [{"type": "text", "text": "a top"}, {"type": "text", "text": "secret"}]
+
+    assert codec.asked(replace(a_call(), messages=({"role": "user", "content": parts},))).prompt == "[user]\na ***"
