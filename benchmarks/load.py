@@ -146,6 +146,7 @@ async def many_at_once(sizes: Sizes) -> Section:
         results = await asyncio.gather(*jobs)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         after = peak_memory()
+    each_waits = await _waiting(tasks, sizes.concurrent)
     calls = sum(result.usage["calls"] for result in results)
     lost = sum(result.answer is None or bool(result.diagnostics["failures"]) for result in results)
     return Section(
@@ -156,10 +157,20 @@ async def many_at_once(sizes: Sizes) -> Section:
             Figure(name="solves a second", value=len(results) / wall, unit=""),
             Figure(name="CPU a solve", value=1000 * cpu / len(results), unit="ms"),
             Figure(name="CPU a model call", value=1000 * cpu / calls, unit="ms"),
-            Figure(name="memory a solve, at the peak", value=(after - before) / len(results) / 1000, unit="kB"),
             Figure(name="resident memory before", value=before / 1e6, unit="MB"),
+            Figure(name="memory at the peak, divided by the solves", value=(after - before) / len(results) / 1000, unit="kB"),
+            Figure(name="memory a solve that waits for its model", value=each_waits / 1000, unit="kB"),
         ),
     )  # fmt: skip
+
+
+async def _waiting(tasks: Sequence[str], count: int) -> float:
+    """Return the resident bytes of a solve while all have begun and no model has answered any of them."""
+    async with model_process("--latency", "3600") as url, _opened(url) as booster:
+        await asyncio.gather(*(booster.begin(task, **BEST_OF_FOUR_JUDGED) for task in tasks))
+        before = _resident()
+        await asyncio.gather(*(booster.begin(tasks[n % len(tasks)], **BEST_OF_FOUR_JUDGED) for n in range(count)))
+        return (_resident() - before) / count
 
 
 async def over_http(sizes: Sizes) -> Section:

@@ -54,6 +54,11 @@ MOST_RUNNING: Final = 1000
 """Running sessions that are looked through for orphaned ones."""
 
 
+BEGINNING: Final = 8
+"""Solves that are begun at the same time. To begin takes nothing but the processor: of many that come together the first have
+asked their models before the last begin, instead of all asking late, and nobody keeps what waits for its turn in memory."""
+
+
 class Booster:
     """The engine behind every door; open it with `async with Booster.open(settings) as booster`."""
 
@@ -65,6 +70,7 @@ class Booster:
         checks, sandboxed = _checks(settings.allow_code)
         self._worker = Worker(journal, wiring, (HeuristicVerifier(), checks), self.telemetry, run_tests or sandboxed)
         self._runs: dict[str, Run] = {}
+        self._beginning = asyncio.Semaphore(BEGINNING)
         self.observers: list[Callable[[str], None]] = []
         """Each is called with the id of a session whenever an event of it, written by this process, became durable."""
 
@@ -121,22 +127,8 @@ class Booster:
         """
         session = new_session(self.settings, task, **options)
         self._wiring.refuse_unusable(session.config, session.budget, sampler)
-        spec = spec_of(session)
-        record, created = self.journal.create_owned(session.id, spec, task=session.problem.task)
-        # Only where something was redacted does the session differ from the one that a resume would find. A client's own
-        # messages reach its model as they are all the same; what the journal holds of them is redacted.
-        as_given = record.spec == spec or session.problem.verbatim
-        session = replace(session, created_at=record.created_at) if as_given else fold(record)
-        task_of_it = self._launch(Run(record, session, sampler, listener, created), run_loop)
-        try:
-            await asyncio.shield(created)
-        except BaseException:
-            task_of_it.cancel()
-            await asyncio.wait({task_of_it})
-            with suppress(JournalError):
-                await self.journal.release(session.id, record.epoch)
-            raise
-        return session.id
+        async with self._beginning:
+            return await self._begun(session, listener, sampler)
 
     async def wait(self, session_id: str, seconds: float | None = None) -> SolveResult:
         """Return the result; after `seconds`, what there is of it while the solve goes on.
@@ -353,6 +345,25 @@ class Booster:
         return how_to_configure()
 
     # Inside
+
+    async def _begun(self, session: Session, listener: Listener | None, sampler: Sampler | None) -> str:
+        """Store a new session and work on it; return its id once it is durable."""
+        spec = spec_of(session)
+        record, created = self.journal.create_owned(session.id, spec, task=session.problem.task)
+        # Only where something was redacted does the session differ from the one that a resume would find. A client's own
+        # messages reach its model as they are all the same; what the journal holds of them is redacted.
+        as_given = record.spec == spec or session.problem.verbatim
+        session = replace(session, created_at=record.created_at) if as_given else fold(record)
+        task_of_it = self._launch(Run(record, session, sampler, listener, created), run_loop)
+        try:
+            await asyncio.shield(created)
+        except BaseException:
+            task_of_it.cancel()
+            await asyncio.wait({task_of_it})
+            with suppress(JournalError):
+                await self.journal.release(session.id, record.epoch)
+            raise
+        return session.id
 
     async def _awaited(self, session_id: str) -> SolveResult:
         try:

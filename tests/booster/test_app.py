@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from booster.app import Booster
+from booster.app import BEGINNING, Booster
 from booster.config import Price
 from booster.errors import UsageError
 from booster.journal import Event, JournalError, UnknownSession
@@ -65,6 +65,35 @@ async def test_a_solve_returns_a_result_that_the_journal_agrees_with() -> None:
         assert (await booster.result(result.session_id)).to_dict()["answer"] == "4"
         assert (await booster.session(result.session_id)).conclusion is not None
         assert not booster.is_running(result.session_id)
+
+
+async def test_of_many_solves_the_first_have_asked_before_the_last_are_begun(tmp_path: Path) -> None:
+    begun_when_asked: list[int] = []
+
+    class Watching(ScriptedProvider):
+        async def send(self, call: Call) -> Reply:
+            begun_when_asked.append(len(await booster.journal.sessions(limit=100)))
+            return await super().send(call)
+
+    async with a_booster(providers=[Watching(scripted(answer=answer("4")))], home=tmp_path) as booster:
+        jobs = [booster.solve(TASK, scheduler="system1") for _ in range(5 * BEGINNING)]
+        results = await asyncio.gather(*jobs)
+
+    assert [result.answer for result in results] == ["4"] * len(jobs)
+    assert begun_when_asked[0] < len(jobs)
+
+
+async def test_a_solve_that_is_cancelled_before_its_turn_leaves_nothing_behind(tmp_path: Path) -> None:
+    async with a_booster(scripted(answer=answer("4")), home=tmp_path) as booster:
+        jobs = [asyncio.create_task(booster.solve(TASK, scheduler="system1")) for _ in range(2 * BEGINNING)]
+        await asyncio.sleep(0)
+        jobs[-1].cancel()
+        *others, cancelled = await asyncio.gather(*jobs, return_exceptions=True)
+
+        assert isinstance(cancelled, asyncio.CancelledError)
+        assert len(await booster.journal.sessions(limit=100)) == len(others)
+
+    assert all(isinstance(one, SolveResult) and one.status == "done" for one in others)
 
 
 async def test_a_solve_goes_on_while_nobody_waits() -> None:
