@@ -141,11 +141,10 @@ async def many_at_once(sizes: Sizes) -> Section:
     async with model_process("--latency", str(LATENCY)) as url, _opened(url) as booster:
         settle_memory()
         await booster.solve(tasks[0], **BEST_OF_FOUR_JUDGED)
-        before, cpu, wall = _resident(), time.process_time(), time.perf_counter()
+        resident, cpu, wall = _resident(), time.process_time(), time.perf_counter()
         jobs = [booster.solve(tasks[n % len(tasks)], **BEST_OF_FOUR_JUDGED) for n in range(sizes.concurrent)]
         results = await asyncio.gather(*jobs)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        after = peak_memory()
     each_waits = await _waiting(tasks, sizes.concurrent)
     calls = sum(result.usage["calls"] for result in results)
     lost = sum(result.answer is None or bool(result.diagnostics["failures"]) for result in results)
@@ -157,8 +156,7 @@ async def many_at_once(sizes: Sizes) -> Section:
             Figure(name="solves a second", value=len(results) / wall, unit=""),
             Figure(name="CPU a solve", value=1000 * cpu / len(results), unit="ms"),
             Figure(name="CPU a model call", value=1000 * cpu / calls, unit="ms"),
-            Figure(name="resident memory before", value=before / 1e6, unit="MB"),
-            Figure(name="memory at the peak, divided by the solves", value=(after - before) / len(results) / 1000, unit="kB"),
+            Figure(name="resident memory before", value=resident / 1e6, unit="MB"),
             Figure(name="memory a solve that waits for its model", value=each_waits / 1000, unit="kB"),
         ),
     )  # fmt: skip
