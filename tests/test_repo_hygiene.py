@@ -108,8 +108,9 @@ def test_every_dependency_is_pinned_for_the_tests() -> None:
     """Plain `name==version` lines: no addresses, no hashes, and nothing that the tests run on left to chance."""
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     extras = PYPROJECT["project"]["optional-dependencies"]
-    wanted = [*PYPROJECT["project"]["dependencies"], *extras["otel"], *extras["metrics"], *extras["test"]]
-    wanted.remove("reasoning-booster[otel,metrics]")
+    used = [*extras["otel"], *extras["metrics"], *extras["postgres"], *extras["test"]]
+    wanted = [*PYPROJECT["project"]["dependencies"], *used]
+    wanted.remove("reasoning-booster[otel,metrics,postgres]")
 
     pins = [re.fullmatch(r"([A-Za-z0-9._-]+)==[A-Za-z0-9.]+", line) for line in lines]
 

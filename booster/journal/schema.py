@@ -20,6 +20,7 @@ from sqlalchemy import (
     Text,
     bindparam,
     delete,
+    func,
     insert,
     inspect,
     select,
@@ -191,6 +192,10 @@ def migrate(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS
     connection.execute(update(schema_version).values(version=newest))
 
 
+_MIGRATION_LOCK = 0x626F6F73746572
+"""A number that others are unlikely to take for theirs: one process at a time changes the tables of a database."""
+
+
 def prepare(engine: Engine) -> None:
     """Bring the schema to this program's version; a database that has it is only read.
 
@@ -201,6 +206,8 @@ def prepare(engine: Engine) -> None:
         if stored_version(connection) == NEWEST:
             return
     with engine.connect().execution_options(write=True) as connection, connection.begin():
+        if engine.dialect.name == "postgresql":  # SQLite has locked the whole file by now
+            connection.execute(select(func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
         migrate(connection)
 
 

@@ -11,7 +11,13 @@ def sqlite_url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/home/booster.db"
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def url(request: pytest.FixtureRequest, sqlite_url: str) -> str:
-    """A journal in memory, then one in a file."""
-    return "memory:" if request.param == "memory" else sqlite_url
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def url(request: pytest.FixtureRequest) -> str:
+    """A journal in memory, then one in a file, then one on a server."""
+    return "memory:" if request.param == "memory" else str(request.getfixturevalue(f"{request.param}_url"))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def lasting_url(request: pytest.FixtureRequest) -> str:
+    """A journal that outlives its process."""
+    return str(request.getfixturevalue(f"{request.param}_url"))

@@ -1,9 +1,20 @@
-"""Calls and replies for the journal's tests."""
+"""Journals, calls and replies for the journal's tests."""
 
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Any
 
-from booster.journal import Journal, SessionLedger
+from sqlalchemy import make_url
+
+from booster.journal import Journal, SessionLedger, open_journal
 from providers.types import Call, Reply, Usage
+
+
+def opened(url: str, **options: Any) -> AbstractAsyncContextManager[Journal]:
+    """Open a journal; the owners of one on a server show that they live beside its socket."""
+    if url.startswith("postgresql"):
+        options["owner_dir"] = Path(str(make_url(url).query["host"])) / "owners"
+    return open_journal(url, **options)
 
 
 def a_call(step_key: str = "it1/candidate1", content: str = "6 * 7?", **fields: Any) -> Call:

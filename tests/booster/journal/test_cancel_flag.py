@@ -2,12 +2,12 @@
 
 import pytest
 
-from booster.journal import UnknownSession, open_journal
+from booster.journal import UnknownSession
+from tests.booster.journal.journal_samples import opened
 
 
-@pytest.mark.parametrize("url", ["memory:", "sqlite:///{folder}/booster.db"])
-async def test_a_withdrawn_cancellation_no_longer_stops_the_session(url: str, tmp_path: object) -> None:
-    async with open_journal(url.format(folder=tmp_path)) as journal:
+async def test_a_withdrawn_cancellation_no_longer_stops_the_session(url: str) -> None:
+    async with opened(url) as journal:
         await journal.create("ses_1", {}, task="t")
 
         await journal.request_cancel("ses_1")

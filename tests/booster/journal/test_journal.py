@@ -15,11 +15,11 @@ from booster.journal import (
     UnknownSession,
     open_journal,
 )
-from tests.booster.journal.journal_samples import a_call, a_reply, pay, resumed, started
+from tests.booster.journal.journal_samples import a_call, a_reply, opened, pay, resumed, started
 
 
 async def test_a_new_session_is_running_and_owned_by_nobody(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         record = await journal.create("ses_a", {"task": "why?", "checks": [1, None]}, task="why?")
 
         assert record == await journal.load("ses_a")
@@ -28,7 +28,7 @@ async def test_a_new_session_is_running_and_owned_by_nobody(url: str) -> None:
 
 
 async def test_an_id_is_given_once(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         await journal.create("ses_a", {}, task="first")
 
         with pytest.raises(JournalError, match="ses_a"):
@@ -38,7 +38,7 @@ async def test_an_id_is_given_once(url: str) -> None:
 
 
 async def test_events_come_back_in_order_with_numbers_without_gaps(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         epoch, _ = await started(journal)
 
         first = await journal.append("ses_a", epoch, [("opened", {"n": 1}), ("scored", {"n": 2})])
@@ -57,7 +57,7 @@ async def test_events_come_back_in_order_with_numbers_without_gaps(url: str) -> 
 
 
 async def test_appends_side_by_side_lose_no_event_and_share_no_number(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         epoch, _ = await started(journal)
 
         written = await asyncio.gather(
@@ -71,7 +71,7 @@ async def test_appends_side_by_side_lose_no_event_and_share_no_number(url: str) 
 
 async def test_an_owner_of_the_past_can_write_no_event(url: str) -> None:
     """The epoch fence: after a take-over the earlier worker is refused, and the batch it shared goes on."""
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         old, _ = await started(journal)
         new = await journal.take_over("ses_a", again=True)
 
@@ -87,7 +87,7 @@ async def test_an_owner_of_the_past_can_write_no_event(url: str) -> None:
 
 
 async def test_worked_seconds_never_run_backwards(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         epoch, _ = await started(journal)
 
         await journal.append("ses_a", epoch, [], seconds=8.0)
@@ -97,7 +97,7 @@ async def test_worked_seconds_never_run_backwards(url: str) -> None:
 
 
 async def test_a_session_is_taken_once_and_again_only_on_purpose(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         first, _ = await started(journal)
 
         with pytest.raises(SessionBusy):
@@ -107,7 +107,7 @@ async def test_a_session_is_taken_once_and_again_only_on_purpose(url: str) -> No
 
 
 async def test_a_released_session_can_be_taken_and_a_stale_release_changes_nothing(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         first, _ = await started(journal)
         assert journal.is_alive((await journal.load("ses_a")).owner)
 
@@ -121,7 +121,7 @@ async def test_a_released_session_can_be_taken_and_a_stale_release_changes_nothi
 
 
 async def test_an_unknown_session_is_named_and_the_way_to_the_known_ones_is_shown(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         attempts: list[Any] = [
             journal.load("ses_x"),
             journal.append("ses_x", 1, [("a", {})]),
@@ -139,7 +139,7 @@ async def test_an_unknown_session_is_named_and_the_way_to_the_known_ones_is_show
 
 
 async def test_lists_are_newest_first_without_events_and_can_be_narrowed(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         for number in range(4):
             epoch, _ = await started(journal, f"ses_{number}")
             status = "done" if number % 2 else None
@@ -155,7 +155,7 @@ async def test_lists_are_newest_first_without_events_and_can_be_narrowed(url: st
 
 
 async def test_cancellation_is_remembered(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         await started(journal)
         assert not await journal.cancel_requested("ses_a")
 
@@ -165,7 +165,7 @@ async def test_cancellation_is_remembered(url: str) -> None:
 
 
 async def test_a_deleted_session_is_gone_and_its_neighbour_is_not(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         for session_id in ("ses_a", "ses_b"):
             epoch, ledger = await started(journal, session_id)
             await journal.append(session_id, epoch, [("a", {})])
@@ -182,7 +182,7 @@ async def test_a_deleted_session_is_gone_and_its_neighbour_is_not(url: str) -> N
 
 
 async def test_an_export_holds_spec_events_and_every_attempt(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         epoch, ledger = await started(journal)
         await journal.append("ses_a", epoch, [("scored", {"score": 0.5})])
         await pay(ledger, a_call("it1/candidate1"))
@@ -200,7 +200,7 @@ async def test_an_export_holds_spec_events_and_every_attempt(url: str) -> None:
 
 
 async def test_calls_are_listed_in_the_order_in_which_they_arrived(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         _, ledger = await started(journal)
         tickets = [await ledger.open(a_call(f"it1/candidate{number}")) for number in (1, 2, 3)]
 
@@ -211,7 +211,7 @@ async def test_calls_are_listed_in_the_order_in_which_they_arrived(url: str) -> 
 
 
 async def test_of_two_who_change_the_same_state_one_is_told_to_repeat(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         assert await journal.load_state("default") is None
         first = await journal.save_state("default", None, {"mu": 0.1})
 
@@ -226,7 +226,7 @@ async def test_of_two_who_change_the_same_state_one_is_told_to_repeat(url: str) 
 
 
 async def test_clients_are_shown_with_what_they_declared_last(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         await journal.note_client("cursor", "1.0", "2025-11-25", {"roots": {}})
         await journal.note_client("claude", "2.1", "2026-07-28", {"elicitation": {}})
         await asyncio.sleep(0.002)  # times are kept in milliseconds
@@ -247,7 +247,7 @@ async def test_nothing_is_stored_or_returned_before_it_is_redacted(url: str) -> 
     def redact(text: str) -> str:
         return text.replace(canary, "[redacted]")
 
-    async with open_journal(url, redact=redact) as journal:
+    async with opened(url, redact=redact) as journal:
         record = await journal.create("ses_a", {"task": canary, canary: [canary]}, task=canary * 90)
         epoch = await journal.take_over("ses_a")
         events = await journal.append("ses_a", epoch, [("a", {"deep": [{"text": f"key {canary}"}]})])
@@ -272,7 +272,7 @@ async def test_nothing_is_stored_or_returned_before_it_is_redacted(url: str) -> 
 
 @pytest.mark.parametrize("odd", [float("nan"), float("inf"), {1, 2}, object(), b"bytes", {1: "key"}])
 async def test_what_has_no_json_form_is_refused_whole(url: str, odd: object) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         epoch, _ = await started(journal)
 
         with pytest.raises(JournalError):
@@ -283,7 +283,7 @@ async def test_what_has_no_json_form_is_refused_whole(url: str, odd: object) -> 
 
 async def test_text_that_no_encoding_holds_comes_back_as_it_was(url: str) -> None:
     odd = "half an emoji \ud83d, NUL \0 and Ω"
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         await journal.create("ses_a", {"task": odd}, task=odd)
         epoch = await journal.take_over("ses_a")
         _, ledger = await resumed(journal)
@@ -299,7 +299,7 @@ async def test_text_that_no_encoding_holds_comes_back_as_it_was(url: str) -> Non
 
 async def test_the_store_survives_what_sql_would_execute(url: str) -> None:
     hostile = "ses_'; DROP TABLE sessions; --"
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         await started(journal, hostile)
 
         assert [record.id for record in await journal.sessions()] == [hostile]

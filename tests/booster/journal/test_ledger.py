@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from booster.journal import MemoryJournal, SessionLedger, SessionTaken, open_journal
 from providers.errors import BudgetSpent, CallCancelled, TransientError
 from providers.types import Call, Ledger, Reply, Ticket, Usage
-from tests.booster.journal.journal_samples import a_call, a_reply, pay, resumed, started
+from tests.booster.journal.journal_samples import a_call, a_reply, opened, pay, resumed, started
 from tests.virtual_clock import run_virtual
 
 TIMEOUT = TransientError(
@@ -32,22 +32,22 @@ async def test_it_fulfils_the_port_of_the_providers() -> None:
 
 @pytest.mark.parametrize(("limit", "wanted"), [(7, 50), (1, 3), (0, 2)])
 async def test_fifty_at_once_never_open_more_calls_than_the_budget_has(url: str, limit: int, wanted: int) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         _, ledger = await started(journal, calls=limit)
 
-        opened = await asyncio.gather(
+        tried = await asyncio.gather(
             *(ledger.open(a_call(f"it1/candidate{number}")) for number in range(wanted)), return_exceptions=True
         )
-        refused = [error for error in opened if isinstance(error, BudgetSpent)]
+        refused = [error for error in tried if isinstance(error, BudgetSpent)]
 
-        assert len(opened) - len(refused) == limit
+        assert len(tried) - len(refused) == limit
         assert {error.kind for error in refused} == {"calls"}
         assert len((await journal.export("ses_a"))["calls"]) == limit
         assert (ledger.affordable(), ledger.exhausted()) == (0, "calls")
 
 
 async def test_failed_and_repeated_attempts_count(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         _, ledger = await started(journal, calls=3)
 
         for outcome in (TIMEOUT, TIMEOUT, a_reply()):
@@ -66,7 +66,7 @@ async def test_failed_and_repeated_attempts_count(url: str) -> None:
 async def test_tokens_and_money_overshoot_by_the_calls_in_flight_at_most(
     url: str, limits: dict[str, Any], kind: str
 ) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         _, ledger = await started(journal, **limits)
         tickets = [await ledger.open(a_call(f"it1/candidate{number}")) for number in (1, 2)]
 
@@ -82,7 +82,7 @@ async def test_tokens_and_money_overshoot_by_the_calls_in_flight_at_most(
 
 
 async def test_without_limits_nothing_is_ever_exhausted(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         _, ledger = await started(journal)
 
         await pay(ledger, a_call(), a_reply(tokens=10**9, cost=10.0**6))
@@ -130,7 +130,7 @@ def test_a_call_whose_own_deadline_has_passed_is_not_opened() -> None:
 
 
 async def test_a_zombie_stops_before_it_pays_and_cannot_deliver(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         _, zombie = await started(journal)
         in_flight = await zombie.open(a_call("it1/candidate1"))
         _, ledger = await resumed(journal)
@@ -146,7 +146,7 @@ async def test_a_zombie_stops_before_it_pays_and_cannot_deliver(url: str) -> Non
 
 
 async def test_a_cancelled_session_opens_no_further_call(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         _, ledger = await started(journal)
         running = await ledger.open(a_call("it1/candidate1"))
 
@@ -185,7 +185,7 @@ async def test_a_caller_that_leaves_while_its_reply_is_written_does_not_unwrite_
 
 
 async def test_closing_twice_counts_once(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         _, ledger = await started(journal)
         ticket = await ledger.open(a_call())
 
@@ -221,7 +221,7 @@ FULL_REPLY = Reply(
     ids=["reply", "problem", "error"],
 )
 async def test_a_finished_attempt_is_recalled_as_it_was_and_costs_nothing_more(url: str, outcome: Any) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         _, ledger = await started(journal)
         await pay(ledger, a_call(), outcome)
         before = ledger.spent
@@ -240,7 +240,7 @@ async def test_a_finished_attempt_is_recalled_as_it_was_and_costs_nothing_more(u
 
 
 async def test_attempts_are_recalled_in_order_and_the_lost_one_is_paid_again(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         _, ledger = await started(journal)
         await pay(ledger, a_call(), TIMEOUT)
         await ledger.open(a_call())  # killed in flight
@@ -262,7 +262,7 @@ async def test_attempts_are_recalled_in_order_and_the_lost_one_is_paid_again(url
 
 
 async def test_a_lost_call_counts_against_the_budget(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         _, ledger = await started(journal, calls=1)
         await ledger.open(a_call())
 
@@ -284,7 +284,7 @@ async def test_a_lost_call_counts_against_the_budget(url: str) -> None:
     ids=["messages", "model", "max_tokens", "request"],
 )
 async def test_a_changed_prompt_is_never_answered_with_an_old_reply(url: str, changed: Call) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         _, ledger = await started(journal)
         await pay(ledger, a_call(), a_reply("42"))
 
@@ -303,7 +303,7 @@ async def test_a_changed_prompt_is_never_answered_with_an_old_reply(url: str, ch
 
 async def test_a_call_withdrawn_because_its_process_was_told_to_stop_is_paid_again(url: str) -> None:
     withdrawn = CallCancelled("withdrawn", kind="cancelled")
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         _, ledger = await started(journal)
         tickets = [await ledger.open(a_call(f"it1/candidate{number}")) for number in (1, 2, 3)]
         await ledger.close(tickets[0], withdrawn)  # by the loop: a sibling still counted afterwards
@@ -359,7 +359,7 @@ async def test_a_redacted_session_recalls_its_replies_all_the_same(url: str) -> 
     def redact(text: str) -> str:
         return text.replace("sk-secret", "[redacted]")
 
-    async with open_journal(url, redact=redact) as journal:
+    async with opened(url, redact=redact) as journal:
         _, ledger = await started(journal)
         await pay(ledger, a_call(content="use sk-secret"), a_reply("kept"))
 
@@ -369,7 +369,7 @@ async def test_a_redacted_session_recalls_its_replies_all_the_same(url: str) -> 
 
 
 async def test_another_session_with_the_same_step_keys_is_another_session(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         _, one = await started(journal, "ses_a")
         _, other = await started(journal, "ses_b")
 
@@ -380,7 +380,7 @@ async def test_another_session_with_the_same_step_keys_is_another_session(url: s
 
 
 async def test_a_finished_session_shows_the_same_account_to_whoever_reads_it(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         epoch, ledger = await started(journal)
         await pay(ledger, a_call("it1/candidate1"), FULL_REPLY)
         await pay(ledger, a_call("it1/candidate2", role="judge"), TIMEOUT)
@@ -394,7 +394,7 @@ async def test_a_finished_session_shows_the_same_account_to_whoever_reads_it(url
 
 
 async def test_a_reply_is_found_by_its_key_in_this_and_every_later_process(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         _, ledger = await started(journal)
         await pay(ledger, a_call("it1/candidate1"), TIMEOUT)
         await pay(ledger, a_call("it1/candidate1"), replace(a_reply(), text="the second attempt"))
@@ -408,7 +408,7 @@ async def test_a_reply_is_found_by_its_key_in_this_and_every_later_process(url: 
 
 
 async def test_how_long_a_server_asked_to_wait_is_kept(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         _, ledger = await started(journal)
         await pay(ledger, a_call(), TransientError("busy", kind="http_429", status=429, retry_after=7.5))
         _, later = await resumed(journal)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from booster.journal import SessionBusy, open_journal
-from tests.booster.journal.journal_samples import a_call, resumed
+from booster.journal import SessionBusy
+from tests.booster.journal.journal_samples import a_call, opened, resumed
 
 ADD = """
 import asyncio, sys
-from booster.journal import StateConflict, open_journal
-from tests.booster.journal.journal_samples import a_call, pay, started
+from booster.journal import StateConflict
+from tests.booster.journal.journal_samples import a_call, opened, pay, started
 
 async def count(journal):
     for _ in range(25):
@@ -28,7 +28,7 @@ async def count(journal):
                 pass
 
 async def main():
-    async with open_journal(sys.argv[1]) as journal:
+    async with opened(sys.argv[1]) as journal:
         epoch, ledger = await started(journal, sys.argv[2])
         rows = [journal.append(sys.argv[2], epoch, [("a", {"n": n})]) for n in range(60)]
         calls = [pay(ledger, a_call(f"it{n}/candidate1")) for n in range(60)]
@@ -39,8 +39,7 @@ asyncio.run(main())
 
 WORK = """
 import asyncio, sys
-from booster.journal import open_journal
-from tests.booster.journal.journal_samples import a_call, a_reply, started
+from tests.booster.journal.journal_samples import a_call, a_reply, opened, started
 
 async def worker(journal, epoch, ledger, number):
     turn = 0
@@ -54,7 +53,7 @@ async def worker(journal, epoch, ledger, number):
             print("event", event.seq, flush=True)
 
 async def main():
-    async with open_journal(sys.argv[1]) as journal:
+    async with opened(sys.argv[1]) as journal:
         epoch, ledger = await started(journal)
         await asyncio.gather(*(worker(journal, epoch, ledger, number) for number in range(4)))
 
@@ -73,11 +72,11 @@ def python(script: str, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
             process.kill()
 
 
-async def test_two_processes_share_one_new_file_and_no_row_is_lost(sqlite_url: str) -> None:
-    with python(ADD, sqlite_url, "ses_1") as one, python(ADD, sqlite_url, "ses_2") as other:
+async def test_two_processes_share_one_new_journal_and_no_row_is_lost(lasting_url: str) -> None:
+    with python(ADD, lasting_url, "ses_1") as one, python(ADD, lasting_url, "ses_2") as other:
         assert (await asyncio.to_thread(one.wait), await asyncio.to_thread(other.wait)) == (0, 0)
 
-    async with open_journal(sqlite_url) as journal:
+    async with opened(lasting_url) as journal:
         for session_id in ("ses_1", "ses_2"):
             record = await journal.load(session_id)
             assert [event.seq for event in record.events] == list(range(1, 61))
@@ -88,9 +87,9 @@ async def test_two_processes_share_one_new_file_and_no_row_is_lost(sqlite_url: s
 
 
 @pytest.mark.parametrize("lines", [1, 2, 5, 17, 60, 250])
-async def test_whatever_returned_before_a_kill_is_there_after_it(sqlite_url: str, lines: int) -> None:
+async def test_whatever_returned_before_a_kill_is_there_after_it(lasting_url: str, lines: int) -> None:
     """kill -9 after so many lines of output; at most the calls in flight are lost."""
-    with python(WORK, sqlite_url) as process:
+    with python(WORK, lasting_url) as process:
         assert process.stdout is not None
         printed = [process.stdout.readline() for _ in range(lines)]
         process.kill()
@@ -98,7 +97,7 @@ async def test_whatever_returned_before_a_kill_is_there_after_it(sqlite_url: str
     said = [line.split() for line in printed if line.endswith("\n")]  # the last may be cut by the kill
 
     promised = {kind: {words[1] for words in said if words[0] == kind} for kind in ("opened", "closed", "event")}
-    async with open_journal(sqlite_url) as journal:
+    async with opened(lasting_url) as journal:
         epoch, ledger = await resumed(journal)
         record = await journal.load("ses_a")
         calls = (await journal.export("ses_a"))["calls"]
@@ -115,9 +114,9 @@ async def test_whatever_returned_before_a_kill_is_there_after_it(sqlite_url: str
             assert (await ledger.open(a_call(key))).recalled is not None
 
 
-async def test_a_session_of_a_living_process_is_busy_until_that_is_killed(sqlite_url: str) -> None:
-    async with open_journal(sqlite_url) as journal:
-        with python(WORK, sqlite_url) as process:
+async def test_a_session_of_a_living_process_is_busy_until_that_is_killed(lasting_url: str) -> None:
+    async with opened(lasting_url) as journal:
+        with python(WORK, lasting_url) as process:
             assert process.stdout is not None
             process.stdout.readline()
             owner = (await journal.load("ses_a")).owner

@@ -15,7 +15,7 @@ from booster.journal import (
     UnknownSession,
     open_journal,
 )
-from tests.booster.journal.journal_samples import a_call, a_reply, pay, started
+from tests.booster.journal.journal_samples import a_call, a_reply, opened, pay, started
 
 
 def recorder(journal: Journal, epoch: int, **fields: Any) -> Recorder:
@@ -27,7 +27,7 @@ async def kinds(journal: Journal) -> list[str]:
 
 
 async def test_events_are_durable_in_order_once_settled(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         epoch, _ = await started(journal)
         heard: list[Event] = []
         events = recorder(journal, epoch, listener=heard.append)
@@ -44,7 +44,7 @@ async def test_events_are_durable_in_order_once_settled(url: str) -> None:
 
 async def test_an_event_is_durable_before_a_paid_call_that_follows_it(url: str) -> None:
     """Nobody waited for the event; the intent's commit holds it all the same."""
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         epoch, ledger = await started(journal)
         events = recorder(journal, epoch)
 
@@ -56,7 +56,7 @@ async def test_an_event_is_durable_before_a_paid_call_that_follows_it(url: str) 
 
 async def test_nothing_is_stored_after_an_event_that_failed(url: str) -> None:
     """What comes after a gap would tell another story; and whoever asks is told each time."""
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         epoch, _ = await started(journal)
         events = recorder(journal, epoch, last=7)
 
@@ -71,7 +71,7 @@ async def test_nothing_is_stored_after_an_event_that_failed(url: str) -> None:
 
 
 async def test_an_outcome_that_could_not_be_stored_is_known_once_it_has_failed(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         record = await journal.create("ses_a", {"task": "6 * 7?"}, task="6 * 7?")
         epoch = await journal.take_over("ses_a")
         events = recorder(journal, epoch)
@@ -91,7 +91,7 @@ async def test_an_outcome_that_could_not_be_stored_is_known_once_it_has_failed(u
 
 
 async def test_whoever_lost_the_session_records_nothing(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         epoch, _ = await started(journal)
         events = recorder(journal, epoch)
         await journal.take_over("ses_a", again=True)
@@ -119,7 +119,7 @@ async def test_one_that_stops_waiting_takes_no_event_with_it(sqlite_url: str) ->
 
 
 async def test_a_session_can_be_owned_from_the_start(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         record, stored = journal.create_owned("ses_a", {"task": "6 * 7?"}, task="6 * 7?")
         ledger = await journal.ledger(record, epoch=record.epoch, fresh=True)
         await pay(ledger, a_call())  # before anybody waited for the session itself
@@ -138,7 +138,7 @@ async def test_a_session_can_be_owned_from_the_start(url: str) -> None:
 
 
 async def test_an_id_that_is_taken_is_refused_and_its_session_is_left_alone(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         await started(journal)
 
         _, stored = journal.create_owned("ses_a", {}, task="another")
@@ -149,7 +149,7 @@ async def test_an_id_that_is_taken_is_refused_and_its_session_is_left_alone(url:
 
 
 async def test_what_follows_a_session_that_was_not_stored_is_not_stored_either(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         events = recorder(journal, 1)
 
         events.add([("a", {})], status="running", seconds=0.0)
@@ -159,7 +159,7 @@ async def test_what_follows_a_session_that_was_not_stored_is_not_stored_either(u
 
 
 async def test_a_release_counts_only_for_the_ownership_it_ends(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         epoch, _ = await started(journal)
         await journal.take_over("ses_a", again=True)
 
@@ -188,7 +188,7 @@ async def test_sessions_that_write_at_once_keep_their_own_numbers(sqlite_url: st
 
 
 async def test_a_request_to_stop_is_found_among_many_sessions(url: str) -> None:
-    async with open_journal(url) as journal:
+    async with opened(url) as journal:
         for name in ("ses_a", "ses_b", "ses_c"):
             await started(journal, name)
         await journal.request_cancel("ses_b")
