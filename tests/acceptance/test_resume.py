@@ -81,7 +81,9 @@ def test_a_second_kill_amid_the_resume_costs_one_more_call_and_nothing_else(tmp_
     assert texts(result)[:3] == second.steps
 
 
-def test_a_killed_solve_is_found_and_resumed_on_a_database_server_as_in_a_file(tmp_path: Path, postgres_url: str) -> None:
+def test_a_killed_solve_is_found_and_resumed_on_a_database_server_as_in_a_file(
+    tmp_path: Path, postgres_url: str
+) -> None:
     with simulated_model("--latency", "0.2", "--accuracy", "1") as model:
         env = configured(tmp_path, model.base_url, BOOSTER_JOURNAL_URL=postgres_url, **STEPS)
         stopped(model, env, tmp_path, "solve", TASK.task, "--json", "-q", at=3)
