@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from booster.answer import summary
-from booster.errors import BusyError, UsageError
+from booster.errors import BusyError, EndingError, UsageError
 from booster.events import spec_of
 from booster.journal import Event, Journal, JournalError, Listener, SessionRecord, open_journal
 from booster.opening import new_session, refuse_no_count
@@ -54,9 +54,12 @@ MOST_RUNNING: Final = 1000
 """Running sessions that are looked through for orphaned ones."""
 
 
-BEGINNING: Final = 8
-"""Solves that are begun at the same time. To begin takes nothing but the processor: of many that come together the first have
-asked their models before the last begin, instead of all asking late, and nobody keeps what waits for its turn in memory."""
+BEGINNING: Final = 4
+"""Solves that are begun in the same turns of the event loop: of many that come together the first have asked their models before
+the last begin. All at once would take as long, ask late, get their answers all at once, and hold much more memory meanwhile."""
+
+TURNS: Final = 3
+"""Turns of the event loop until a solve that has begun wants its first calls to be journalled."""
 
 
 class Booster:
@@ -71,6 +74,7 @@ class Booster:
         self._worker = Worker(journal, wiring, (HeuristicVerifier(), checks), self.telemetry, run_tests or sandboxed)
         self._runs: dict[str, Run] = {}
         self._beginning = asyncio.Semaphore(BEGINNING)
+        self._interruptions = 0
         self.observers: list[Callable[[str], None]] = []
         """Each is called with the id of a session whenever an event of it, written by this process, became durable."""
 
@@ -124,11 +128,16 @@ class Booster:
 
         Raises:
             UsageError: an option is wrong; the text names it. Nothing was started.
+            EndingError: the process is about to end. Nothing was started.
         """
         session = new_session(self.settings, task, **options)
         self._wiring.refuse_unusable(session.config, session.budget, sampler)
-        async with self._beginning:
-            return await self._begun(session, listener, sampler)
+        interruptions = self._interruptions
+        await self._beginning.acquire()
+        self._let_begin(TURNS)
+        if interruptions != self._interruptions:
+            raise EndingError
+        return await self._begun(session, listener, sampler)
 
     async def wait(self, session_id: str, seconds: float | None = None) -> SolveResult:
         """Return the result; after `seconds`, what there is of it while the solve goes on.
@@ -224,7 +233,8 @@ class Booster:
             await asyncio.wait({run.task})  # type: ignore[type-var]  # launched just now
 
     async def interrupt(self) -> None:
-        """Stop everything and leave it resumable: what a process does before it ends."""
+        """Stop everything and leave it resumable: what a process does before it ends. What waits to be begun never is."""
+        self._interruptions += 1
         running = [run for run in self._runs.values() if run.task is not None]
         for run in running:
             run.interrupted = True
@@ -364,6 +374,13 @@ class Booster:
                 await self.journal.release(session.id, record.epoch)
             raise
         return session.id
+
+    def _let_begin(self, turns: int) -> None:
+        """Let another solve be begun after so many turns of the event loop."""
+        if turns:
+            asyncio.get_running_loop().call_soon(self._let_begin, turns - 1)
+        else:
+            self._beginning.release()
 
     async def _awaited(self, session_id: str) -> SolveResult:
         try:

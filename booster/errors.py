@@ -3,6 +3,7 @@
 BoosterError               1  base: the text says what failed, where, and what to do
 ├── UsageError             2  a value given by a person or a client is wrong; names the field and the fix
 │   └── BusyError          2  the session is being worked on by this process
+├── EndingError            1  the process is about to end and takes nothing on
 ├── UnknownSessionError    2  no session has this id
 ├── OutputPathError        1  a result may not be written to the path asked for
 ├── ConfigFileError        1  a configuration file cannot be read as what it should be
@@ -43,6 +44,13 @@ class BusyError(UsageError):
     def __init__(self, session_id: str) -> None:
         super().__init__(f"session {session_id} is being worked on; wait for it with get-state, or cancel it")
         self.session_id = session_id
+
+
+class EndingError(BoosterError):
+    """This process is about to end; nothing was started."""
+
+    def __init__(self) -> None:
+        super().__init__("this process is about to end; nothing was started, ask again")
 
 
 class UnknownSessionError(BoosterError):

@@ -13,7 +13,7 @@ from typing import Any, Final
 import structlog
 from starlette.responses import Response
 
-from booster.errors import UsageError
+from booster.errors import EndingError, UsageError
 from booster.journal.errors import JournalError
 from booster.result import SolveResult
 from booster.server.failures import explained
@@ -105,6 +105,8 @@ def refused_start(error: Exception) -> Refusal:
 
 def broken(error: Exception) -> Refusal:
     """Return what is said of a failure of this server."""
+    if isinstance(error, EndingError):
+        return Refusal(status=503, message=str(error), code="stopping", headers=_NO_RETRY)
     if isinstance(error, JournalError):
         return Refusal(status=503, message=explained(error), code="journal", headers=_NO_RETRY)
     return Refusal(status=500, message=explained(error), code="internal", headers=_NO_RETRY)

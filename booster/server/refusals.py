@@ -9,7 +9,7 @@ from typing import Any, Final
 from starlette.datastructures import MutableHeaders
 from starlette.responses import JSONResponse
 
-from booster.errors import BoosterError, BusyError, OutputPathError, UnknownSessionError, UsageError
+from booster.errors import BoosterError, BusyError, EndingError, OutputPathError, UnknownSessionError, UsageError
 from booster.journal.errors import JournalError, SessionBusy, SessionTaken, StateConflict, UnknownSession
 from providers.errors import BudgetSpent, NoProviderError, ProviderError
 from scheduler.errors import InvalidInputError
@@ -24,6 +24,7 @@ _STATUS: Final[tuple[tuple[type[Exception], int, str], ...]] = (
     (SessionBusy, 409, "session_busy"),
     (SessionTaken, 409, "session_taken"),
     (StateConflict, 409, "state_conflict"),
+    (EndingError, 503, "stopping"),
     (UsageError, 400, "invalid_value"),
     (OutputPathError, 400, "output_path"),
     (VerifierError, 400, "invalid_check"),

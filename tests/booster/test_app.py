@@ -11,7 +11,7 @@ import pytest
 
 from booster.app import BEGINNING, Booster
 from booster.config import Price
-from booster.errors import UsageError
+from booster.errors import EndingError, UsageError
 from booster.journal import Event, JournalError, UnknownSession
 from booster.journal.codec import reply_from_dict
 from booster.opening import MAX_TASK_CHARS
@@ -76,7 +76,7 @@ async def test_of_many_solves_the_first_have_asked_before_the_last_are_begun(tmp
             return await super().send(call)
 
     async with a_booster(providers=[Watching(scripted(answer=answer("4")))], home=tmp_path) as booster:
-        jobs = [booster.solve(TASK, scheduler="system1") for _ in range(5 * BEGINNING)]
+        jobs = [booster.solve(TASK, scheduler="system1") for _ in range(20 * BEGINNING)]
         results = await asyncio.gather(*jobs)
 
     assert [result.answer for result in results] == ["4"] * len(jobs)
@@ -94,6 +94,19 @@ async def test_a_solve_that_is_cancelled_before_its_turn_leaves_nothing_behind(t
         assert len(await booster.journal.sessions(limit=100)) == len(others)
 
     assert all(isinstance(one, SolveResult) and one.status == "done" for one in others)
+
+
+async def test_what_waits_for_its_turn_when_the_process_is_told_to_end_is_never_begun(tmp_path: Path) -> None:
+    async with a_booster(scripted(answer=answer("4")), home=tmp_path) as booster:
+        begun = [asyncio.create_task(booster.begin(TASK, scheduler="system1")) for _ in range(5 * BEGINNING)]
+        await asyncio.sleep(0)
+        await booster.interrupt()
+        ended = await asyncio.gather(*begun, return_exceptions=True)
+        stored = {record.id for record in await booster.journal.sessions(limit=100)}
+
+        assert {str(one) for one in ended if not isinstance(one, EndingError)} == stored
+        assert len(stored) == BEGINNING
+        assert not any(map(booster.is_running, stored))
 
 
 async def test_a_solve_goes_on_while_nobody_waits() -> None:
