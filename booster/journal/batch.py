@@ -46,13 +46,23 @@ class Batch:
     def carry_out(self, connection: Connection, writes: Sequence[Write]) -> list[Any]:
         """Begin, write and commit; return one outcome a write: its result, or the exception that refused it.
 
+        Where the connection to a server turns out to be lost before the commit, all is written once more on a new one.
+
         Raises, as each of its parts does:
-            sqlalchemy.exc.SQLAlchemyError: nothing at all was written.
+            sqlalchemy.exc.SQLAlchemyError: nothing at all was written, unless the connection was lost amid the commit.
         """
-        self.begin(connection)
-        outcomes = self.write(connection, writes)
+        try:
+            outcomes = self._written(connection, writes)
+        except DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+            outcomes = self._written(connection, writes)
         self.commit(connection)
         return outcomes
+
+    def _written(self, connection: Connection, writes: Sequence[Write]) -> list[Any]:
+        self.begin(connection)
+        return self.write(connection, writes)
 
     def begin_at_once(self, connection: Connection) -> bool:
         """Begin a transaction on SQLite, unless another process writes just now: then return False, and `begin` waits."""
@@ -135,14 +145,23 @@ class Batch:
 
     @contextmanager
     def _cursor(self, connection: Connection) -> Iterator[Any]:
-        """Give a cursor; roll back where something fails, and raise the driver's errors as SQLAlchemy's, named alike for all."""
+        """Give a cursor; roll back where something fails, and raise the driver's errors as SQLAlchemy's, named alike for all.
+
+        A connection that is lost is given up: the next cursor is one of a new connection.
+        """
         base, driver = self._dialect.loaded_dbapi.Error, connection.connection
         cursor = driver.cursor()
         try:
             yield cursor
         except base as error:
-            driver.rollback()
-            raise DBAPIError.instance(None, None, error, base, dialect=self._dialect) from error
+            lost = self._dialect.is_disconnect(error, driver.driver_connection, cursor)
+            if lost:
+                connection.invalidate(error)
+            else:
+                driver.rollback()
+            raise DBAPIError.instance(
+                None, None, error, base, connection_invalidated=lost, dialect=self._dialect
+            ) from error
         except BaseException:
             driver.rollback()
             raise

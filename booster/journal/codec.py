@@ -86,15 +86,17 @@ class Codec:
         """
         if latest is not None and latest.is_of(call):
             return latest
+        shown = (f"[{message.get('role', '')}]\n{_content(message)}" for message in call.messages)
         messages: Sequence[Message] = call.messages
         if not all(map(self._is_harmless, messages)):
             messages = self.plain(messages)
+            shown = map(self.redact, shown)  # a secret may stand in two parts of a message
         model = call.model and self.redact(call.model)
         request = [messages, model, self.plain(call.request) if call.request else {}, call.max_tokens]
         return Asked(
             call=call,
             request_hash=hashlib.sha256(_CANONICAL.encode(request).encode()).hexdigest(),
-            prompt=cut("\n\n".join(map(self._shown, messages))),
+            prompt=cut("\n\n".join(shown)),
             prompt_chars=prompt_chars(call),
         )
 
@@ -104,11 +106,6 @@ class Codec:
             return False
         role, text = message["role"], message["content"]
         return role in _ROLES and type(text) is str and self.redact(text) == text
-
-    def _shown(self, message: Message) -> str:
-        """Return a message without secrets as text; a secret may still stand in its parts together."""
-        text = _content(message)
-        return f"[{message.get('role', '')}]\n{text if text is message.get('content') else self.redact(text)}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

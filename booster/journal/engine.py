@@ -99,7 +99,8 @@ def open_engine(url: URL) -> Engine:
     """Return an engine; connections whose execution option `write` is true lock the SQLite file when they begin."""
     pool = {"pool_size": READERS + 1, "max_overflow": 0, "pool_timeout": BUSY_SECONDS}
     if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True, **pool)
+        # Whatever the server's own default is: what a lock was waited for has to be seen.
+        return create_engine(url, pool_pre_ping=True, isolation_level="READ COMMITTED", **pool)
     private_database(Path(str(url.database)))
     engine = create_engine(url, **pool)
     event.listen(engine, "connect", _configure)

@@ -192,7 +192,7 @@ def migrate(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS
     connection.execute(update(schema_version).values(version=newest))
 
 
-_MIGRATION_LOCK = 0x626F6F73746572
+MIGRATION_LOCK = 0x626F6F73746572
 """A number that others are unlikely to take for theirs: one process at a time changes the tables of a database."""
 
 
@@ -207,7 +207,7 @@ def prepare(engine: Engine) -> None:
             return
     with engine.connect().execution_options(write=True) as connection, connection.begin():
         if engine.dialect.name == "postgresql":  # SQLite has locked the whole file by now
-            connection.execute(select(func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
+            connection.execute(select(func.pg_advisory_xact_lock(MIGRATION_LOCK)))
         migrate(connection)
 
 

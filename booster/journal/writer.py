@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from sqlalchemy import URL, Connection
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import URL, Connection, Transaction
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from booster.journal.batch import Batch
 from booster.journal.engine import BUSY_SECONDS, explained
@@ -119,11 +119,17 @@ class Writer:
         return result
 
     async def transaction(self, work: Callable[[Connection], T]) -> T:
-        """Run work in a write transaction of its own and commit."""
+        """Run work in a write transaction of its own and commit; once more where the connection was lost before that."""
 
         def begin_and_work(connection: Connection) -> T:
-            with connection.begin():
-                return work(connection)
+            try:
+                transaction, result = _begun(connection, work)
+            except DBAPIError as error:
+                if not error.connection_invalidated:
+                    raise
+                transaction, result = _begun(connection, work)
+            transaction.commit()
+            return result
 
         return await self.alone(begin_and_work)
 
@@ -250,3 +256,13 @@ class Writer:
             return work(self._connection)
         finally:
             self._connection.rollback()
+
+
+def _begun(connection: Connection, work: Callable[[Connection], T]) -> tuple[Transaction, T]:
+    """Begin a transaction and do the work in it; what is left is to commit."""
+    transaction = connection.begin()
+    try:
+        return transaction, work(connection)
+    except BaseException:
+        transaction.rollback()
+        raise
