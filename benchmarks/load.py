@@ -6,7 +6,6 @@ figures were measured earlier with the same shape of work on a machine of the sa
 
 import argparse
 import asyncio
-import os
 import sys
 import tempfile
 import time
@@ -29,7 +28,8 @@ from benchmarks.demo import simulated_settings
 from benchmarks.endpoint import DIRECT, PASSED_ON, endpoint_arms
 from benchmarks.model_process import model_process
 from benchmarks.table import Bar, Figure, Section, machine, rendered
-from benchmarks.timing import Arm, Samples, in_turn, peak_memory, under_load
+from benchmarks.timing import Arm, Samples, in_turn, resident_memory, under_load
+from benchmarks.waiting import memory_of_a_waiting_solve
 from booster.app import Booster
 from booster.process import settle_memory
 from providers.simulated import demo_tasks
@@ -141,11 +141,11 @@ async def many_at_once(sizes: Sizes) -> Section:
     async with model_process("--latency", str(LATENCY)) as url, _opened(url) as booster:
         settle_memory()
         await booster.solve(tasks[0], **BEST_OF_FOUR_JUDGED)
-        resident, cpu, wall = _resident(), time.process_time(), time.perf_counter()
+        resident, cpu, wall = resident_memory(), time.process_time(), time.perf_counter()
         jobs = [booster.solve(tasks[n % len(tasks)], **BEST_OF_FOUR_JUDGED) for n in range(sizes.concurrent)]
         results = await asyncio.gather(*jobs)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    each_waits = await _waiting(tasks, sizes.concurrent)
+    each_waits = await memory_of_a_waiting_solve(sizes.concurrent)
     calls = sum(result.usage["calls"] for result in results)
     lost = sum(result.answer is None or bool(result.diagnostics["failures"]) for result in results)
     return Section(
@@ -160,15 +160,6 @@ async def many_at_once(sizes: Sizes) -> Section:
             Figure(name="memory a solve that waits for its model", value=each_waits / 1000, unit="kB"),
         ),
     )  # fmt: skip
-
-
-async def _waiting(tasks: Sequence[str], count: int) -> float:
-    """Return the resident bytes of a solve while all have begun and no model has answered any of them."""
-    async with model_process("--latency", "3600") as url, _opened(url) as booster:
-        await asyncio.gather(*(booster.begin(task, **BEST_OF_FOUR_JUDGED) for task in tasks))
-        before = _resident()
-        await asyncio.gather(*(booster.begin(tasks[n % len(tasks)], **BEST_OF_FOUR_JUDGED) for n in range(count)))
-        return (_resident() - before) / count
 
 
 async def over_http(sizes: Sizes) -> Section:
@@ -206,15 +197,6 @@ def _alone(name: str, samples: Mapping[str, Samples], floor: float) -> Sequence[
     mine = samples[name]
     p50, p95 = mine.wall_ms(), mine.wall_ms(0.95)
     return (name, f"{p50:.1f}", f"{p95:.1f}", f"{p50 / floor:.2f}", f"{mine.cpu_ms() / CALLS:.2f}")
-
-
-def _resident() -> float:
-    """Return the resident bytes of this process; where the system has no /proc, those at its peak."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except OSError:
-        return peak_memory()
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 if __name__ == "__main__":

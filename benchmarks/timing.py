@@ -4,11 +4,13 @@ Wall time is `time.perf_counter`; processor time is `time.process_time`, all thr
 """
 
 import asyncio
+import os
 import resource
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from benchmarks.statistics import median, percentile
 
@@ -69,6 +71,15 @@ class Samples:
 def peak_memory() -> float:
     """Return the most resident bytes that this process has had; `ru_maxrss` is in bytes on macOS and in KiB elsewhere."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def resident_memory() -> float:
+    """Return the resident bytes of this process; where the system has no /proc, those at its peak."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return peak_memory()
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 async def in_turn(arms: Sequence[Arm], tasks: Sequence[str], rounds: int, *, warm_up: int = 3) -> dict[str, Samples]:

@@ -8,7 +8,7 @@ are first looked through at once.
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -86,7 +86,7 @@ class Codec:
         """
         if latest is not None and latest.is_of(call):
             return latest
-        shown = (f"[{message.get('role', '')}]\n{_content(message)}" for message in call.messages)
+        shown: Iterable[str] = (f"[{message.get('role', '')}]\n{_content(message)}" for message in call.messages)
         messages: Sequence[Message] = call.messages
         if not all(map(self._is_harmless, messages)):
             messages = self.plain(messages)
