@@ -111,6 +111,12 @@ def refuse_no_count(iterations: object) -> None:
 def _refuse_task(task: object) -> None:
     if not isinstance(task, str) or not task.strip():
         raise UsageError("task: is blank; say what is to be solved", field="task")
+    try:
+        task.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"task: character {error.start} is half of one (a lone surrogate); send whole Unicode text", field="task"
+        ) from None
     if len(task) > MAX_TASK_CHARS:
         raise UsageError(f"task: has {len(task)} characters; at most {MAX_TASK_CHARS} are taken", field="task")
 

@@ -89,7 +89,8 @@ def standing_of(answers: tuple[PooledAnswer, ...], select: Select = "auto") -> S
 
     Args:
         answers: In the order of arrival, abstentions included; keys are unique.
-        select: `score` puts the candidate with the highest score in the place of the most frequent answer.
+        select: `score` puts the candidate with the highest score in the place of the most frequent answer; with `vote` that one
+            stands, wherever the steps led.
     """
     sound = [pooled for pooled in answers if not came_to(pooled, "fail")]
     answered = [pooled for pooled in sound if (pooled.answer or "").strip()]
@@ -119,7 +120,7 @@ def standing_of(answers: tuple[PooledAnswer, ...], select: Select = "auto") -> S
         weighed = _weighed(verdict, ballots, pool)
         if weighed.status == "judged" or not led:
             return weighed
-    best = led[-1] if led else _represent(answered, select)
+    best = led[-1] if led and select != "vote" else _represent(answered, select)
     votes = next(len(ballot.keys) for ballot in ballots if best.key in ballot.keys)
     return _voted(verdict, ballots, best, votes, agreed=_agree(verdict, votes))
 

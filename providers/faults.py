@@ -126,6 +126,8 @@ def _judge(
 ) -> tuple[type[ProviderError], str, str]:
     """Return (class, kind, advice)."""
     key, model_knob, url = endpoint.knob("API_KEY"), endpoint.knob("MODEL"), endpoint.knob("BASE_URL")
+    if model != endpoint.model:
+        model_knob = "fastModel, strongModel, judgeModel or models, whichever names it,"
     if quota := codes & NEVER_RETRY:
         return ConfigurationError, min(quota), f"The account behind {key} has nothing left to spend"
     if status in (401, 403) or codes & _BAD_KEY or "api key not valid" in said.lower():

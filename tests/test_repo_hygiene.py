@@ -36,6 +36,8 @@ def test_the_config_example_holds_every_option_and_loads_as_the_defaults(tmp_pat
     assert set(read_config(example)) == {*Config().plain(), *Process().plain()}
     assert settings.warnings == []
     assert settings.config == Config()
+    stated = {name: value for name, value in Process().plain().items() if value is not None}
+    assert {**{name: read_config(example)[name] for name in stated}, "prices": {}} == stated
     assert len(settings.prices) == 1
 
 

@@ -48,7 +48,7 @@ async def _examine(settings: Any, probe: bool) -> dict[str, Any]:
             "sources": sources,
             "sessions": len(await booster.sessions(limit=1000)),
             "clients": await booster.journal.clients(),
-            "advice": booster.advice(),
+            "advice": None if sources else booster.advice(),
         }
 
 

@@ -7,7 +7,7 @@ nobody else anything. Events of this process wake the readers at once, those of 
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -29,6 +29,9 @@ LOOK_SECONDS: Final = 1.0
 
 MAX_EVENT_CHARS: Final = 60_000
 """Characters of one event's data as JSON."""
+
+PIECE_BYTES: Final = 16_000
+"""Up to which frames are joined; less than what is held for a client that does not read."""
 
 MOST_LISTED: Final = 200
 """Latest sessions that the stream of the list is about."""
@@ -76,9 +79,10 @@ class Feed:
         with self._bell(session_id) as bell:
             silent_since = self._now()
             while not self._closed:
-                for event in pending:
-                    yield self._event(event)
-                    seen, last, silent_since = event.seq, event.type, self._now()
+                for piece in _pieces(map(self._event, pending)):
+                    yield piece
+                if pending:
+                    seen, last, silent_since = pending[-1].seq, pending[-1].type, self._now()
                 bell.clear()
                 pending = await self._booster.journal.events_after(session_id, seen)
                 if pending:
@@ -107,16 +111,19 @@ class Feed:
             while not self._closed:
                 bell.clear()
                 listed = await self._booster.sessions(limit=MOST_LISTED)
+                frames: list[bytes] = []
                 for document in reversed(listed):
                     before = known.get(document["sessionId"])
                     known[document["sessionId"]] = document
                     if (before is None and (not first or document["updatedAt"] >= since)) or _differ(before, document):
                         latest = max(latest, document["updatedAt"])
-                        yield self._entry(document, latest)
-                        silent_since = self._now()
+                        frames.append(self._entry(document, latest))
                 for gone in _gone(known, listed):
                     del known[gone]
-                    yield _frame("deleted", {"sessionId": gone}, latest)
+                    frames.append(_frame("deleted", {"sessionId": gone}, latest))
+                for piece in _pieces(frames):
+                    yield piece
+                    silent_since = self._now()
                 first = False
                 if self._now() - silent_since >= self._ping_seconds:
                     yield b": ping\n\n"
@@ -198,6 +205,18 @@ def _time(cursor: str) -> str:
 def _frame(kind: str, data: dict[str, Any], cursor: object) -> bytes:
     """Return one event; its data is JSON on a single line."""
     return f"id: {cursor}\nevent: {kind}\ndata: {json.dumps(data, ensure_ascii=True)}\n\n".encode()
+
+
+def _pieces(frames: Iterable[bytes]) -> Iterator[bytes]:
+    """Join small frames, so that whoever has left is not written to again and again; a large one stays alone."""
+    piece = b""
+    for frame in frames:
+        if piece and len(piece) + len(frame) > PIECE_BYTES:
+            yield piece
+            piece = b""
+        piece += frame
+    if piece:
+        yield piece
 
 
 def _differ(before: dict[str, Any] | None, after: dict[str, Any]) -> bool:

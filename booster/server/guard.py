@@ -27,6 +27,9 @@ LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 """Names that always mean this machine."""
 
 SIGN_IN: Final = "/sign-in"
+
+ONWARD: Final = re.compile(r"/(?:scheduler|sessions/[A-Za-z0-9_-]{1,80})?")
+"""Pages that signing in may lead to: ours, and nothing that a stranger could write into a link."""
 HEALTH: Final = "/healthz"
 OPEN_PATHS: Final = frozenset({HEALTH, SIGN_IN})
 """Paths that ask for no token."""
@@ -281,7 +284,8 @@ def cookie_of(scope: Scope) -> str | None:
 def _not_signed_in(scope: Scope, headers: Headers) -> Response:
     is_page = not scope["path"].startswith(PROGRAM_PATHS) and "text/html" in headers.get("accept", "")
     if is_page and scope["method"] in ("GET", "HEAD") and "authorization" not in headers:
-        return RedirectResponse(SIGN_IN, status_code=303)
+        known = scope["path"] != "/" and ONWARD.fullmatch(scope["path"])
+        return RedirectResponse(f"{SIGN_IN}?next={scope['path']}" if known else SIGN_IN, status_code=303)
     wrong = "authorization" in headers
     message = "the token is wrong" if wrong else "a token is needed"
     return error_response(

@@ -233,7 +233,8 @@ def _budget(budget: object) -> Budget:
         raise bad_request("booster.budget: has to be an object with calls, seconds, tokens, costUsd", "booster.budget")
     found, unknown = read_budget(budget)
     if unknown:
-        raise bad_request(f"booster.{unknown[0]}", "booster.budget", code="unknown_option")
+        message = f"booster.{unknown[0]}".replace(" is ignored", "", 1)  # here it is refused
+        raise bad_request(message, "booster.budget", code="unknown_option")
     return found
 
 

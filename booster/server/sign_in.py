@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from booster.server.auth import SIGNED_IN_SECONDS, Access, Tries, cookie_name
-from booster.server.guard import SIGN_IN, cookie_of
+from booster.server.guard import ONWARD, SIGN_IN, cookie_of
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -37,6 +37,7 @@ input, button {{ font: inherit; padding: .5rem; width: 100%; box-sizing: border-
 """
 
 _FORM = """{said}<form method="post" action="/sign-in">
+<input type="hidden" name="next" value="{onward}">
 <label for="token">Token</label>
 <input id="token" name="token" type="password" autocomplete="off" required autofocus>
 <button type="submit">Sign in</button>
@@ -55,24 +56,25 @@ def routes(access: Access) -> list[BaseRoute]:
 
     async def page(request: Request) -> Response:
         code = request.query_params.get("code")
+        onward = _checked(request.query_params.get("next"))
         if code is None:
-            return _form(request)
+            return _form(request, onward)
         if not access.redeem(code):
-            return _form(request, "This link has been used or is too old.", 403)
-        return _let_in(request, access)
+            return _form(request, onward, "This link has been used or is too old.", 403)
+        return _let_in(request, access, onward)
 
     async def submit(request: Request) -> Response:
         form = parse_qs((await request.body()).decode("utf-8", errors="replace"))
-        token = form.get("token", [""])[0].strip()
+        token, onward = form.get("token", [""])[0].strip(), _checked(form.get("next", [""])[0])
         address = request.client.host if request.client else ""
         if (seconds := tries.wait(address)) > 0:
-            response = _form(request, f"Too many wrong tokens: wait {ceil(seconds)} seconds.", 429)
+            response = _form(request, onward, f"Too many wrong tokens: wait {ceil(seconds)} seconds.", 429)
             response.headers["retry-after"] = str(ceil(seconds))
             return response
         if not access.knows(token):
             tries.wrong(address)
-            return _form(request, "This is not the token.", 403)
-        return _let_in(request, access)
+            return _form(request, onward, "This is not the token.", 403)
+        return _let_in(request, access, onward)
 
     async def leave(request: Request) -> Response:
         access.sign_out(cookie_of(request.scope) or "")
@@ -92,15 +94,20 @@ def link(base_url: str, code: str) -> str:
     return str(URL(base_url).replace(path=SIGN_IN).include_query_params(code=code))
 
 
-def _form(request: Request, said: str = "", status: int = 200) -> Response:
+def _checked(onward: str | None) -> str:
+    """Return the page to go on to: the one asked for where it is one of ours, else the first."""
+    return onward if onward and ONWARD.fullmatch(onward) else "/"
+
+
+def _form(request: Request, onward: str, said: str = "", status: int = 200) -> Response:
     told = f'<p class="wrong" role="alert">{escape(said)}</p>\n' if said else ""
-    return HTMLResponse(_page(request, _FORM.format(said=told)), status_code=status)
+    return HTMLResponse(_page(request, _FORM.format(said=told, onward=onward)), status_code=status)
 
 
-def _let_in(request: Request, access: Access) -> Response:
+def _let_in(request: Request, access: Access, onward: str) -> Response:
     """Answer with a page that leads on: after a redirect of a link in a mail or chat a strict cookie would not be sent."""
-    onward = '<meta http-equiv="refresh" content="0; url=/">\n'
-    response = HTMLResponse(_page(request, '<p>You are signed in. <a href="/">Go on</a></p>', onward))
+    refresh = f'<meta http-equiv="refresh" content="0; url={onward}">\n'
+    response = HTMLResponse(_page(request, f'<p>You are signed in. <a href="{onward}">Go on</a></p>', refresh))
     response.set_cookie(
         _name(request),
         access.sign_in(),

@@ -57,6 +57,16 @@ async def folded(booster: Booster, session_id: str) -> Session:
 # Whole solves
 
 
+@pytest.mark.parametrize("task", ["\ud83d", "Count \udcff tiles"])
+async def test_a_task_that_is_no_unicode_is_refused_and_costs_nothing(task: str) -> None:
+    async with a_booster(providers=[provider := ScriptedProvider(scripted(answer=answer("4")))]) as booster:
+        with pytest.raises(UsageError, match=r"task: character \d+ is half of one") as caught:
+            await booster.solve(task)
+
+        assert (caught.value.field, await booster.sessions()) == ("task", [])
+    assert provider.calls == []
+
+
 async def test_a_solve_returns_a_result_that_the_journal_agrees_with() -> None:
     async with a_booster(scripted(answer=answer("4"))) as booster:
         result = await booster.solve(TASK, scheduler="system2")

@@ -210,6 +210,14 @@ def test_select_vote_asks_no_judge() -> None:
     assert calls == []
 
 
+@pytest.mark.parametrize(("select", "stands"), [("vote", "4"), ("auto", "7")])
+def test_by_vote_alone_the_most_frequent_answer_stands_wherever_the_steps_led(select: Any, stands: str) -> None:
+    sampled = [an_answer(text, key=f"s{number}") for number, text in enumerate(("4", "5", "4", "6", "8", "9"))]
+    led = replace(an_answer("7", key="step"), origin="step")
+
+    assert standing_of((*sampled, led), select).answer == stands
+
+
 def test_a_judge_also_speaks_after_waves() -> None:
     def for_the_second(call: Call) -> Line:
         return verdict("A" if call.step_key.endswith("swapped") else "B")

@@ -116,10 +116,27 @@ async def test_a_page_that_was_signed_out_says_so_and_goes_on_once_somebody_has_
         await page.context.clear_cookies()
         await booster.begin("Count them again")
         await expect(page.locator("#connection")).to_contain_text("signed out", timeout=15_000)
+        await expect(page.locator("#away a")).to_be_visible()
+        await expect(page.locator("#away a")).to_have_attribute("href", "/sign-in?next=/")
         await visit.sign_in(where)
 
         await expect(page.locator("#rows tr")).to_have_count(2, timeout=15_000)
         await expect(page.locator("#connection")).to_have_text("live")
+        await expect(page.locator("#away")).to_be_hidden()
+
+
+async def test_the_list_counts_the_calls_of_what_runs(tmp_path: Path) -> None:
+    async with (
+        a_browser() as browser,
+        a_booster(hangs_at(3), home=tmp_path, config=STEPWISE) as booster,
+        site(booster) as where,
+        a_visit(browser, where) as visit,
+    ):
+        page = await open_page(visit, where.url)
+        await booster.begin("Count the tiles")
+
+        await expect(page.locator("#rows tr .num").first).to_have_text("3", timeout=15_000)
+        await expect(page.locator("#rows tr .answer-cell")).to_have_text("–")
 
 
 async def test_a_session_that_is_deleted_is_said_to_be_gone(tmp_path: Path) -> None:

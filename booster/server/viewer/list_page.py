@@ -7,8 +7,8 @@ from typing import Any, Final
 from booster.result import SolveResult
 from booster.server.viewer.text import line
 
-FILTERS: Final = ("running", "done", "degraded", "cancelled", "failed")
-"""Stored statuses that a list can be narrowed to."""
+FILTERS: Final = ("running", "orphaned", "done", "degraded", "cancelled", "failed")
+"""Statuses that a list can be narrowed to."""
 
 PAGE: Final = 25
 """Sessions of a page, unless more are asked for."""
@@ -43,6 +43,11 @@ class ListPage:
     """What the list is narrowed to; None = all."""
     more: int | None
     """How many to ask for to see more; None = there are no more, or no more are shown."""
+
+    @property
+    def running(self) -> bool:
+        """Something here changes without an event of its own."""
+        return any(row.state == "running" for row in self.rows)
 
 
 def row_of(listed: Mapping[str, Any], result: SolveResult) -> Row:

@@ -147,7 +147,7 @@ async def test_a_person_is_led_to_the_sign_in_and_a_program_is_not(tmp_path: Pat
         page = await door.stranger.get("/sessions/ses_x", headers=accepts)
         data = await door.stranger.get("/api/sessions", headers=accepts)
 
-        assert (page.status_code, page.headers["location"]) == (303, "/sign-in")
+        assert (page.status_code, page.headers["location"]) == (303, "/sign-in?next=/sessions/ses_x")
         assert data.status_code == 401
 
 

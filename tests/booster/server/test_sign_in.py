@@ -83,6 +83,40 @@ async def test_what_is_typed_into_an_address_is_never_part_of_a_page(tmp_path: P
         assert not re.search(r"<script|alert\(", reply.text)
 
 
+async def test_signing_in_leads_to_the_page_that_was_asked_for(tmp_path: Path) -> None:
+    """Also after a wrong token."""
+    async with a_door(tmp_path) as door:
+        asked = await door.stranger.get("/sign-in", params={"next": "/sessions/ses_x"})
+        wrong = await door.stranger.post("/sign-in", data={"token": "wrong", "next": "/sessions/ses_x"})
+        right = await door.stranger.post("/sign-in", data={"token": TOKEN, "next": "/sessions/ses_x"})
+
+        assert 'value="/sessions/ses_x"' in asked.text
+        assert 'value="/sessions/ses_x"' in wrong.text
+        assert 'url=/sessions/ses_x"' in right.text
+
+
+@pytest.mark.parametrize(
+    "onward",
+    [
+        "//evil.example",
+        "https://evil.example/",
+        "/\\evil.example",
+        '/sessions/x"><script>',
+        "/sessions/../api",
+        "/api/sessions",
+        "javascript:alert(1)",
+    ],
+)
+async def test_signing_in_leads_nowhere_else(tmp_path: Path, onward: str) -> None:
+    """The page could be a link that a stranger has sent."""
+    async with a_door(tmp_path) as door:
+        asked = await door.stranger.get("/sign-in", params={"next": onward})
+        right = await door.stranger.post("/sign-in", data={"token": TOKEN, "next": onward})
+
+        assert 'name="next" value="/">' in asked.text
+        assert 'url=/"' in right.text
+
+
 async def test_whoever_signs_out_is_out(tmp_path: Path) -> None:
     """The server forgets, whatever the browser keeps."""
     async with a_door(tmp_path) as door:

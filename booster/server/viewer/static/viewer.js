@@ -11,6 +11,7 @@ const WORDS = { live: "live", reconnecting: "reconnecting…", ended: "up to dat
 
 const live = document.getElementById("live");
 const connection = document.getElementById("connection");
+const away = document.getElementById("away");
 const announcer = document.getElementById("announcer");
 
 let source = null;
@@ -27,6 +28,9 @@ function show(state) {
   if (connection.dataset.state === state) return;
   connection.dataset.state = state;
   connection.textContent = WORDS[state];
+  away.hidden = state !== "away";
+  away.querySelector("a").href = `/sign-in?next=${location.pathname}`;
+  live.classList.toggle("stale", state === "away" || state === "reconnecting");
 }
 
 // Refreshing
