@@ -210,6 +210,15 @@ async def test_a_configuration_error_names_the_setting_to_mend(answer: Answer, k
     assert all(knob in str(error) for knob in [*knobs, f"{server.base_url}/chat/completions"])
 
 
+@pytest.mark.parametrize("code", ["model_not_found", None])
+async def test_a_model_that_a_setting_of_the_solve_names_is_not_blamed_on_the_endpoint(code: str | None) -> None:
+    async with served([refusal(404, code=code)]) as (provider, _):
+        error = await failure(provider, call(model="of-another-server"))
+
+    assert "strongModel" in str(error)
+    assert "OPENAI_MODEL" not in str(error)
+
+
 async def test_retry_after_is_read_from_the_response() -> None:
     async with served([refusal(429, headers={"Retry-After": "2"})]) as (provider, _):
         error = await failure(provider)

@@ -209,6 +209,7 @@ def test_doctor_tells_what_is_configured_without_showing_a_key(tmp_path: Path) -
     assert done.returncode == 0
     assert report["sources"][0]["provider"] == "local"
     assert report["sources"][0]["probe"]["ok"] is True
+    assert report["advice"] is None
     assert "canary" not in done.stdout
     assert bare.returncode == 3
     assert "CEREBRAS_API_KEY" in bare.stdout
