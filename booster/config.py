@@ -68,7 +68,7 @@ class Process(Options):
     output_root: str | None = Field(
         default=None,
         min_length=1,
-        description="Directory below which results may be written; unset = the working directory, and none over HTTP",
+        description="Directory below which clients may have results written; unset = the working directory, and none over HTTP. `--out` of the command line goes wherever its user may write",
         json_schema_extra={"allowed": "a path"},
     )
     prices: Annotated[dict[str, Price], BeforeValidator(read_structure)] = Field(

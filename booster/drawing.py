@@ -90,7 +90,8 @@ async def sample(session: Session, call: Call, parts: Parts, origin: Origin) -> 
         return Landed(answer=nothing, candidate=None, usage=reply.usage, states=False)
     unchecked = candidate_of(spoken.proposal, call.step_key, reply, reply.usage)
     candidate = await verified(unchecked, answer_context(session), parts)
-    return Landed(answer=pooled(candidate, origin), candidate=candidate, usage=reply.usage, states=spoken.states)
+    answer = pooled(candidate, origin, cut=spoken.cut)
+    return Landed(answer=answer, candidate=candidate, usage=reply.usage, states=spoken.states)
 
 
 def _read(session: Session, reply: Reply) -> Spoken | None:
@@ -101,11 +102,11 @@ def _read(session: Session, reply: Reply) -> Spoken | None:
     return None if proposal is None else Spoken(proposal=proposal, states=True)
 
 
-def pooled(candidate: Candidate, origin: Origin) -> PooledAnswer:
+def pooled(candidate: Candidate, origin: Origin, *, cut: bool = False) -> PooledAnswer:
     """Return the candidate's answer to the whole task as it goes into the pool."""
     return PooledAnswer(
         key=candidate.key, answer=candidate.proposal.answer, origin=origin, source=candidate.source,
-        checks=candidate.checks, score=total(candidate), model=candidate.model,
+        checks=candidate.checks, score=total(candidate), cut=cut, model=candidate.model,
     )  # fmt: skip
 
 

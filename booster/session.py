@@ -227,6 +227,8 @@ class PooledAnswer:
     """`totalScore` of the candidate that brought it."""
     blank: bool = False
     """The reply held no text at all."""
+    cut: bool = False
+    """A message that ended at its length before it stated anything; that several begin alike is no agreement."""
     model: str = ""
     """Model that gave it."""
     opinions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)

@@ -159,7 +159,7 @@ def _proven(best: PooledAnswer, answers: Sequence[PooledAnswer]) -> Standing:
 
 def _voted(verdict: Verdict, ballots: Sequence[Ballot], best: PooledAnswer, votes: int, *, agreed: bool) -> Standing:
     """Return the standing of an answer that votes alone speak for."""
-    status: AnswerStatus = "agreed" if agreed else "unverified"
+    status: AnswerStatus = "agreed" if agreed and not best.cut else "unverified"
     evidence = vote_evidence(verdict, votes, status, sum_of(ballots), ballots)
     return Standing(
         answer=best.answer, status=status, confidence=min(CAPS[status], votes / (verdict.samples + 1)), key=best.key,

@@ -27,6 +27,8 @@ class Spoken:
     proposal: Proposal
     states: bool
     """It states something that another message could state too; prose without a final answer does not."""
+    cut: bool = False
+    """It ended at its length before it stated anything."""
 
 
 def read_message(reply: Reply, request: Mapping[str, Any]) -> Spoken | None:
@@ -51,7 +53,7 @@ def read_message(reply: Reply, request: Mapping[str, Any]) -> Spoken | None:
     answer = extract_answer(text) or ""
     if answer:
         return Spoken(proposal=Proposal(text=text[:200], rationale=text[:_SHOWN], answer=answer), states=True)
-    return Spoken(proposal=Proposal(text=text[:200], answer=text), states=False)
+    return Spoken(proposal=Proposal(text=text[:200], answer=text), states=False, cut=reply.finish_reason == "length")
 
 
 def _tool_wanted(request: Mapping[str, Any]) -> bool:

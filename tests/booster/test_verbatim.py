@@ -56,6 +56,21 @@ async def test_who_decides_for_one_cheap_call_pays_one() -> None:
     assert (ended.conclusion.answer, ended.conclusion.answer_status) == ("Hello there, how are you?", "unverified")
 
 
+@pytest.mark.parametrize(("finish_reason", "status"), [("length", "unverified"), ("stop", "agreed")])
+async def test_messages_that_were_cut_before_they_stated_anything_do_not_agree(finish_reason: str, status: str) -> None:
+    ended, _ = await solved(lambda _: reply("List the values that", finish_reason=finish_reason), cheap=False)
+
+    assert ended.conclusion is not None
+    assert (ended.conclusion.answer, ended.conclusion.answer_status) == ("List the values that", status)
+
+
+async def test_a_cut_message_that_states_its_answer_is_not_taken_for_cut() -> None:
+    spoken = read_message(reply("Final answer: 42", finish_reason="length"), {})
+
+    assert spoken is not None
+    assert (spoken.states, spoken.cut) == (True, False)
+
+
 async def test_a_cheap_message_that_cannot_be_used_is_followed_by_deliberation() -> None:
     script = iter(["", "Final answer: 42", "Final answer: 42", "Final answer: 42"])
     ended, provider = await solved(lambda _: next(script), cheap=True)
