@@ -122,7 +122,12 @@ class Ledger:
             "dropped": self.dropped,
             "labelledShare": {mode: round(self._labelled[mode] / n, 4) if n else None for mode, n in decided.items()},
             "labelSources": dict(sorted(self._sources.items())),
-            "warning": f"{unlabelled} of the last {HEALTH_STEPS} System 2 steps brought no label" if warn else None,
+            "warning": (
+                f"{unlabelled} of the last {HEALTH_STEPS} System 2 steps brought no label, so nothing can be learnt from them: "
+                "give checks, or probe more often"
+                if warn
+                else None
+            ),
         }
 
     def dump(self) -> dict[str, Any]:
