@@ -294,7 +294,7 @@ environment variables, options given with a call. The files are looked for in th
 (`$XDG_CONFIG_HOME/reasoning-booster`, else `~/.config/reasoning-booster`) and then, stronger, in the working directory;
 `--config FILE` and `--secrets FILE` are read instead of those. Names in files, calls and Python are the camelCase ones.
 Values may be text (`"8"`, `"true"`, JSON for lists and objects); null and empty variables count as not given. A value that
-does not fit is an error; a name that nobody knows is a warning, of variables where it begins with `BOOSTER_`.
+does not fit is an error; a name that nobody knows is a warning; of variables and in secrets files where it begins with `BOOSTER_`.
 
 ## Options of a solve
 

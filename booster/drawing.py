@@ -241,7 +241,7 @@ def _ended(landed: Sequence[Landed], arrived: Sequence[Landed]) -> str:
         return "check"
     if not arrived:
         return "failed"
-    if any(one.states for one in landed) or _counts(landed)[0] > 1:
+    if any(one.states for one in landed) or _counts([one for one in landed if not one.answer.cut])[0] > 1:
         return ""
     return "prose" if any(one.candidate is not None for one in landed) else "unreadable"
 

@@ -42,11 +42,6 @@ _DRIVERS: Final = {
     "postgresql": "postgresql+psycopg",
     "postgresql+psycopg": "postgresql+psycopg",
 }
-_SECRETS: Final = frozenset(
-    {*(name for names in ENDPOINT_VARIABLES.values() for name in names), *OPENAI_ACCOUNT, PROCESS_REWARD_KEY}
-)
-"""What a secrets file may hold beside the variables of our own prefix, which are looked through with those of the environment."""
-
 _SHOWN: Final = ("_MODEL", "_BASE_URL")
 """Ends of names in a secrets file whose values are shown on purpose."""
 
@@ -192,9 +187,7 @@ def _read_all(secrets_files: Iterable[Path]) -> tuple[dict[str, str], list[str]]
     for path in secrets_files:
         found, complaints = read_secrets(path)
         variables |= found
-        unknown = [name for name in found if name not in _SECRETS and not name.startswith("BOOSTER_")]
         warnings += complaints
-        warnings += [f"{path}: {shown(name)} is not known and is ignored{nearest(name, _SECRETS)}" for name in unknown]
     return variables, warnings
 
 

@@ -149,24 +149,36 @@ class Batch:
 
         A connection that is lost is given up: the next cursor is one of a new connection.
         """
-        base, driver = self._dialect.loaded_dbapi.Error, connection.connection
-        cursor = driver.cursor()
+        driver = connection.connection
         try:
-            yield cursor
-        except base as error:
-            lost = self._dialect.is_disconnect(error, driver.driver_connection, cursor)
-            if lost:
-                connection.invalidate(error)
-            else:
-                driver.rollback()
-            raise DBAPIError.instance(
-                None, None, error, base, connection_invalidated=lost, dialect=self._dialect
-            ) from error
+            cursor = driver.cursor()
+            try:
+                yield cursor
+            finally:
+                cursor.close()
+        except self._dialect.loaded_dbapi.Error as error:
+            raise self._undone(connection, driver, error) from error
         except BaseException:
             driver.rollback()
             raise
-        finally:
-            cursor.close()
+
+    def _undone(self, connection: Connection, driver: Any, error: Any) -> Exception:
+        """Roll back after an error of the driver, and return it as SQLAlchemy's."""
+        base = self._dialect.loaded_dbapi.Error
+        lost = self._dialect.is_disconnect(error, driver.driver_connection, None)
+        if not lost:
+            try:
+                driver.rollback()
+            except base:
+                if self.at_hand:  # a file cannot be lost
+                    raise
+                lost = True
+        if lost:
+            connection.invalidate(error)
+        told: Exception = DBAPIError.instance(
+            None, None, error, base, connection_invalidated=lost, dialect=self._dialect
+        )
+        return told
 
 
 def _found(query: Callable[[int], "_Compiled"], cursor: Any, ids: set[str] | set[str | None]) -> Sequence[Any]:

@@ -207,7 +207,9 @@ class Writer:
             outcomes = await self._carried_out(writes)
         except Exception as error:  # as above
             cause = error.__cause__ or error
-            if len(batch) > 1 and not isinstance(cause, OperationalError):
+            # Where the connection was lost nobody knows whether it was committed.
+            unsure = isinstance(cause, OperationalError) or getattr(cause, "connection_invalidated", False)
+            if len(batch) > 1 and not unsure:
                 for queued in batch:
                     await self._commit([queued])
                 return

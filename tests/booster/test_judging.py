@@ -218,6 +218,23 @@ def test_by_vote_alone_the_most_frequent_answer_stands_wherever_the_steps_led(se
     assert standing_of((*sampled, led), select).answer == stands
 
 
+def test_by_vote_alone_nothing_that_came_later_counts_for_more() -> None:
+    """Two chained steps have one vote together, the strong model's answer is one among others."""
+    first, second = (replace(an_answer(text, key=text), origin="step") for text in ("7", "8"))
+    strong = replace(an_answer("9", key="strong"), origin="strong")
+    cheap = [an_answer("4", key=f"s{number}") for number in range(2)]
+
+    assert standing_of((first, second), "vote").answer == "8"
+    assert standing_of((*cheap, strong, first, second), "vote").answer == "4"
+
+
+@pytest.mark.parametrize("whole", [0, 1, 2])
+def test_no_group_agrees_in_which_a_message_was_cut(whole: int) -> None:
+    answers = [replace(an_answer("It is", key=f"s{number}"), cut=number >= whole) for number in range(4)]
+
+    assert standing_of(tuple(answers)).status == "unverified"
+
+
 def test_a_judge_also_speaks_after_waves() -> None:
     def for_the_second(call: Call) -> Line:
         return verdict("A" if call.step_key.endswith("swapped") else "B")

@@ -116,17 +116,6 @@ def test_an_explicit_file_that_is_missing_is_an_error(machine: Machine, option: 
         Settings.load(environ=machine.environ, cwd=machine.cwd, **files)
 
 
-def test_a_name_in_a_secrets_file_that_nobody_knows_is_a_warning_and_shows_no_value(machine: Machine) -> None:
-    path = machine.secrets("secrets.txt", "LOCAL_BSE_URL=http://x/v1\nOPENAI_ORG_ID=org\nBOOSTER_ITERATIONS=3\n")
-
-    settings = machine.load()
-
-    assert settings.warnings == [
-        f"{path}: \"LOCAL_BSE_URL\" is not known and is ignored; did you mean 'LOCAL_BASE_URL'?"
-    ]
-    assert settings.config.iterations == 3
-
-
 @pytest.mark.parametrize(
     ("files", "environ", "expected"),
     [

@@ -1,6 +1,7 @@
 """Replies that are wanted as they are: what of them is voted on, and how many are paid for."""
 
 import asyncio
+import secrets
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,13 @@ async def test_messages_that_were_cut_before_they_stated_anything_do_not_agree(f
 
     assert ended.conclusion is not None
     assert (ended.conclusion.answer, ended.conclusion.answer_status) == ("List the values that", status)
+
+
+async def test_cut_messages_are_not_asked_for_again_and_again() -> None:
+    _, provider = await solved(lambda _: reply("List the values that", finish_reason="length"), cheap=False)
+    _, whole = await solved(lambda _: "Prose, and no two alike" + secrets.token_hex(4), cheap=False)
+
+    assert len(provider.calls) == len(whole.calls)
 
 
 async def test_a_cut_message_that_states_its_answer_is_not_taken_for_cut() -> None:

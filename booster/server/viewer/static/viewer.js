@@ -220,5 +220,5 @@ addEventListener("hashchange", reveal);
 reveal();
 if (live) {
   listen();
-  setInterval(() => live.dataset.running === "true" && document.visibilityState === "visible" && refresh(0), POLL);
+  setInterval(() => live.dataset.running === "true" && source !== null && document.visibilityState === "visible" && refresh(0), POLL);
 }
