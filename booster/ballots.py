@@ -37,6 +37,8 @@ class Ballot:
     """Kind of scorer -> what it adds, in log odds."""
     confirmed: bool = False
     """A judge put it first whichever way round it was asked."""
+    cut: bool = False
+    """A member ended at its length before it stated anything: that the others begin alike is no agreement."""
     temperature: float | None = None
     """The lowest at which a member was drawn, as far as requests said so."""
 
@@ -99,7 +101,7 @@ def _ballot(answer: str, keys: tuple[str, ...], group: Sequence[PooledAnswer]) -
     known = [one.temperature for one in group if one.temperature is not None]
     return Ballot(
         answer=answer, keys=keys, check=right(group), opinions=_opinions(group),
-        confirmed=any(one.confirmed for one in group), temperature=min(known, default=None),
+        confirmed=any(one.confirmed for one in group), cut=any(one.cut for one in group), temperature=min(known, default=None),
     )  # fmt: skip
 
 

@@ -102,30 +102,24 @@ def standing_of(answers: tuple[PooledAnswer, ...], select: Select = "auto") -> S
     pool = _independent(sound)
     verdict = vote([(pooled.key, pooled.answer) for pooled in pool])
     ballots = ballots_of(verdict, pool)
-    cut = {pooled.key for pooled in answers if pooled.cut}
     led = [pooled for pooled in answered if pooled.origin != "sample" and select != "vote"]
     picked = [pooled for pooled in led if pooled.origin == "chosen"]
     if picked:
-        own = next(ballot for ballot in ballots if picked[-1].key in ballot.keys)
-        return _voted(verdict, ballots, picked[-1], len(own.keys), agreed=False)
+        return _voted(verdict, ballots, picked[-1], agreed=False)
     asked = [pooled for pooled in led if pooled.origin == "strong"]
     if asked:
         # Whoever asked the strong model wants its answer; cheap ones that say the same confirm it.
         best = led[-1]
-        own = next(ballot for ballot in ballots if best.key in ballot.keys)
-        agreed = own == _cheap_leader(ballots, answered) and cut.isdisjoint(own.keys)
-        return _voted(verdict, ballots, best, len(own.keys), agreed=agreed)
+        return _voted(verdict, ballots, best, agreed=_own(ballots, best) == _cheap_leader(ballots, answered))
     if select != "score" and _agree(verdict, verdict.votes):
         first = next(pooled for pooled in pool if pooled.key == ballots[0].keys[0])
-        return _voted(verdict, ballots, first, verdict.votes, agreed=cut.isdisjoint(ballots[0].keys))
+        return _voted(verdict, ballots, first, agreed=True)
     if select != "score" and len(ballots) > 1 and any(ballot.opinions for ballot in ballots):
         weighed = _weighed(verdict, ballots, pool)
         if weighed.status == "judged" or not led:
             return weighed
     best = led[-1] if led else _represent([pooled for pooled in pool if (pooled.answer or "").strip()], select)
-    keys = next(ballot.keys for ballot in ballots if best.key in ballot.keys)
-    agreed = _agree(verdict, len(keys)) and cut.isdisjoint(keys)
-    return _voted(verdict, ballots, best, len(keys), agreed=agreed)
+    return _voted(verdict, ballots, best, agreed=_agree(verdict, len(_own(ballots, best).keys)))
 
 
 def _independent(pool: Sequence[PooledAnswer]) -> list[PooledAnswer]:
@@ -160,9 +154,16 @@ def _proven(best: PooledAnswer, answers: Sequence[PooledAnswer]) -> Standing:
     )
 
 
-def _voted(verdict: Verdict, ballots: Sequence[Ballot], best: PooledAnswer, votes: int, *, agreed: bool) -> Standing:
+def _own(ballots: Sequence[Ballot], best: PooledAnswer) -> Ballot:
+    """Return the group that an answer belongs to."""
+    return next(ballot for ballot in ballots if best.key in ballot.keys)
+
+
+def _voted(verdict: Verdict, ballots: Sequence[Ballot], best: PooledAnswer, *, agreed: bool) -> Standing:
     """Return the standing of an answer that votes alone speak for."""
-    status: AnswerStatus = "agreed" if agreed else "unverified"
+    own = _own(ballots, best)
+    votes = len(own.keys)
+    status: AnswerStatus = "agreed" if agreed and not own.cut else "unverified"
     evidence = vote_evidence(verdict, votes, status, sum_of(ballots), ballots)
     return Standing(
         answer=best.answer, status=status, confidence=min(CAPS[status], votes / (verdict.samples + 1)), key=best.key,
@@ -195,9 +196,8 @@ def _two_models_agree(draw: Draw, stands: Standing, answers: Sequence[PooledAnsw
     """Say whether a cascade stopped at the same answer of two different models."""
     if draw.rule != "cascade" or draw.move.get("action") != "stop" or not stands.groups:
         return False
-    own = next((ballot.keys for ballot in stands.groups if stands.key in ballot.keys), ())
-    alike = [one for one in answers if one.key in own]
-    return len({one.model for one in alike}) > 1 and not any(one.cut for one in alike)
+    own = next((ballot for ballot in stands.groups if stands.key in ballot.keys), None)
+    return own is not None and not own.cut and len({one.model for one in answers if one.key in own.keys}) > 1
 
 
 def _check_evidence(pooled: PooledAnswer) -> tuple[Evidence, ...]:

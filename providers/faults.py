@@ -127,7 +127,7 @@ def _judge(
     """Return (class, kind, advice)."""
     key, model_knob, url = endpoint.knob("API_KEY"), endpoint.knob("MODEL"), endpoint.knob("BASE_URL")
     if model != endpoint.model:
-        model_knob = "fastModel, strongModel, judgeModel or models, whichever names it,"
+        model_knob = "whichever of fastModel, strongModel, judgeModel and models names it"
     if quota := codes & NEVER_RETRY:
         return ConfigurationError, min(quota), f"The account behind {key} has nothing left to spend"
     if status in (401, 403) or codes & _BAD_KEY or "api key not valid" in said.lower():

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Dialect, Executable
 from sqlalchemy.exc import DBAPIError
@@ -16,6 +16,8 @@ from sqlalchemy.exc import DBAPIError
 from booster.journal import schema
 from booster.journal.engine import BUSY_SECONDS
 from booster.journal.writes import HEAD, Head, Heads, Row, Rows, Write, plan_all
+
+T = TypeVar("T")
 
 _BEGIN = "BEGIN IMMEDIATE"
 
@@ -51,12 +53,7 @@ class Batch:
         Raises, as each of its parts does:
             sqlalchemy.exc.SQLAlchemyError: nothing at all was written, unless the connection was lost amid the commit.
         """
-        try:
-            outcomes = self._written(connection, writes)
-        except DBAPIError as error:
-            if not error.connection_invalidated:
-                raise
-            outcomes = self._written(connection, writes)
+        outcomes = again_if_lost(lambda: self._written(connection, writes))
         self.commit(connection)
         return outcomes
 
@@ -179,6 +176,16 @@ class Batch:
             None, None, error, base, connection_invalidated=lost, dialect=self._dialect
         )
         return told
+
+
+def again_if_lost(work: Callable[[], T]) -> T:
+    """Do what comes before a commit, once more where the connection turned out to be lost: nothing of it was kept."""
+    try:
+        return work()
+    except DBAPIError as error:
+        if not error.connection_invalidated:
+            raise
+        return work()
 
 
 def _found(query: Callable[[int], "_Compiled"], cursor: Any, ids: set[str] | set[str | None]) -> Sequence[Any]:

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Transaction
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import OperationalError
 
-from booster.journal.batch import Batch
+from booster.journal.batch import Batch, again_if_lost
 from booster.journal.engine import BUSY_SECONDS, explained
 from booster.journal.errors import JournalError
 from booster.journal.pace import Pace
@@ -122,12 +122,7 @@ class Writer:
         """Run work in a write transaction of its own and commit; once more where the connection was lost before that."""
 
         def begin_and_work(connection: Connection) -> T:
-            try:
-                transaction, result = _begun(connection, work)
-            except DBAPIError as error:
-                if not error.connection_invalidated:
-                    raise
-                transaction, result = _begun(connection, work)
+            transaction, result = again_if_lost(lambda: _begun(connection, work))
             transaction.commit()
             return result
 

@@ -197,6 +197,11 @@ class _BudgetArguments(Options):
     cost_usd: Real | None = _field("", "a number of US dollars >= 0, or null for no limit", ge=0)
 
 
+def budget_names() -> tuple[str, ...]:
+    """Return every spelling of a budget's limits."""
+    return tuple(_BudgetArguments.spellings())
+
+
 def read_budget(given: Mapping[str, object]) -> tuple[Budget, list[str]]:
     """Return a budget from its JSON object, and warnings about names that are not known.
 

@@ -30,6 +30,7 @@ SIGN_IN: Final = "/sign-in"
 
 ONWARD: Final = re.compile(r"/(?:scheduler|sessions/[A-Za-z0-9_-]{1,80})?")
 """Pages that signing in may lead to: ours, and nothing that a stranger could write into a link."""
+
 HEALTH: Final = "/healthz"
 OPEN_PATHS: Final = frozenset({HEALTH, SIGN_IN})
 """Paths that ask for no token."""

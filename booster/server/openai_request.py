@@ -4,13 +4,13 @@ Messages and parameters are the client's own and go to the model as they are. Wh
 names are those of every other door; a name or value there that does not fit is refused, since nobody would see a warning.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from booster.config import Config
 from booster.options import nearest, parse_json, shown
-from booster.server.arguments import read_budget
+from booster.server.arguments import budget_names, read_budget
 from booster.server.openai_errors import RefusedError, bad_request, no_such_model
 from booster.server.openai_models import Served
 from booster.session import Budget
@@ -161,7 +161,7 @@ def _config(
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the options of the solve by the names of their fields, and notes about what was decided for the client."""
     spellings = Config.spellings()
-    _refuse_unknown(ours, spellings)
+    _refuse_unknown("booster", ours, (*spellings, *_HERE))
     given = {name: value for name, value in ours.items() if name not in _HERE and value is not None}
     base.override(given)  # refuses what does not fit, and an option that is given by two names
     theirs = {spellings[name]: value for name, value in given.items()}
@@ -181,11 +181,11 @@ def _config(
     return {**config, **scheduler}, notes
 
 
-def _refuse_unknown(ours: Mapping[str, Any], spellings: Mapping[str, str]) -> None:
-    for name in ours:
-        if name not in spellings and name not in _HERE:
-            why = Config.elsewhere.get(name) or f"is no option{nearest(name, (*spellings, *_HERE))}"
-            raise bad_request(f"booster.{name}: {why}", f"booster.{name}", code="unknown_option")
+def _refuse_unknown(place: str, given: Iterable[str], known: Sequence[str], *, param: str | None = None) -> None:
+    for name in given:
+        if name not in known:
+            why = Config.elsewhere.get(name) or f"is no option{nearest(name, known)}"
+            raise bad_request(f"{place}.{name}: {why}", param or f"{place}.{name}", code="unknown_option")
 
 
 def _scheduler(
@@ -231,10 +231,8 @@ def _budget(budget: object) -> Budget:
         return Budget()
     if not isinstance(budget, dict):
         raise bad_request("booster.budget: has to be an object with calls, seconds, tokens, costUsd", "booster.budget")
-    found, unknown = read_budget(budget)
-    if unknown:
-        message = f"booster.{unknown[0]}".replace(" is ignored", "", 1)  # here it is refused
-        raise bad_request(message, "booster.budget", code="unknown_option")
+    _refuse_unknown("booster.budget", budget, budget_names(), param="booster.budget")
+    found, _ = read_budget(budget)
     return found
 
 
