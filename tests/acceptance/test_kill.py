@@ -241,7 +241,9 @@ async def test_a_kill_amid_a_wave_keeps_every_answer_that_had_come(tmp_path: Pat
     knobs = {**WHOLE_ANSWERS, "BOOSTER_SCHEDULER": "system2", "BOOSTER_SAMPLES": "9"}
     points = [Point(request=2, delay=0.05), Point(request=4, delay=0.05), Point(request=6, delay=0.05)]
 
-    with simulated_model("--latency", "0.02", "--jitter", "0.15", "--accuracy", "0.1") as model:
+    # Wrong answers scatter, so that no vote is clear soon: a kill amid a later wave does not come too late.
+    scattered = ("--accuracy", "0.1", "--distractors", "8")
+    with simulated_model("--latency", "0.02", "--jitter", "0.15", *scattered) as model:
         runs = await killed_at(
             points, lambda number, point: run(tmp_path / str(number), model, knobs, point, parameters={})
         )
